@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/flameox/flameox/graph"
+	"github.com/flameox/flameox/internal/flags"
+	"github.com/flameox/flameox/internal/lock"
+	"github.com/flameox/flameox/stages"
+	"github.com/flameox/flameox/stages/workspace"
+)
+
+func applyCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "apply",
+		Usage:     "run what is stale",
+		ArgsUsage: "[PLANFILE]",
+		Description: "Runs the stages that plan calls stale and no others, keeps every artifact, and publishes the evidence. With a PLANFILE it\n" +
+			"first makes sure that nothing the plan was made from has moved. Ctrl-C finishes what runs; a second one kills it.",
+		Flags: append([]cli.Flag{
+			&cli.IntFlag{Name: "parallelism", Value: runtime.NumCPU(), Usage: "run at most `N` stages at once; measurements run alone whatever it is"},
+			&cli.BoolFlag{Name: "fail-fast", Usage: "start nothing more after a failure"},
+			jsonFlag,
+		}, selectFlags...),
+		Action: runApply,
+	}
+}
+
+func runApply(c *cli.Context) error {
+	if c.NArg() > 1 {
+		return flags.Usage(c, "apply takes at most one plan file")
+	}
+	if c.Int("parallelism") < 1 {
+		return flags.Usage(c, "-parallelism is %d; give 1 or more", c.Int("parallelism"))
+	}
+	target, exclude, replace := c.StringSlice("target"), c.StringSlice("exclude"), c.StringSlice("replace")
+	var saved *graph.PlanDocument
+	if c.NArg() == 1 {
+		var err error
+		if saved, err = readSavedPlan(c, c.Args().First()); err != nil {
+			return err
+		}
+		target, exclude, replace = saved.Target, saved.Exclude, saved.Replace
+	}
+	w, loaded, err := load(c)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if err := w.Init(); err != nil {
+		return err
+	}
+	l, err := lock.TryAcquire(w.Store.LockPath("apply"), lock.Holder{Command: "flameox apply"})
+	if err != nil {
+		return fmt.Errorf("another apply is running in this workspace: %w", err)
+	}
+	defer l.Release()
+	if err := w.Store.Cache.Refresh(); err != nil { // what the apply before ours has committed
+		return err
+	}
+	sel, err := selection(target, exclude, replace)
+	if err != nil {
+		return err
+	}
+	if saved != nil {
+		plan, _, err := makePlan(c, w, loaded, sel)
+		if err != nil {
+			return err
+		}
+		if err := saved.Holds(plan.Document(w.Store, w.Project.HostClass)); err != nil {
+			return err
+		}
+	}
+	return apply(c, w, loaded, sel)
+}
+
+// readSavedPlan reads a plan file and sets the variables it was made with.
+func readSavedPlan(c *cli.Context, path string) (*graph.PlanDocument, error) {
+	for _, name := range []string{"target", "exclude", "replace", "var", "var-file"} {
+		if c.IsSet(name) {
+			return nil, flags.Usage(c, "-%s is part of the saved plan; give either of them", name)
+		}
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the saved plan: %w", err)
+	}
+	doc, err := graph.ReadPlan(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	for _, v := range doc.Variables {
+		if err := c.Set("var", v); err != nil {
+			return nil, err
+		}
+	}
+	for _, v := range doc.VariableFiles {
+		if err := c.Set("var-file", v); err != nil {
+			return nil, err
+		}
+	}
+	return doc, nil
+}
+
+// apply runs what is stale, publishes, and evaluates outputs and checks. The apply lock is held.
+func apply(c *cli.Context, w *workspace.Workspace, loaded *stages.Experiment, sel graph.Selection) error {
+	plan, planner, err := makePlan(c, w, loaded, sel)
+	if err != nil {
+		return err
+	}
+	ctx, kill := context.WithCancel(c.Context)
+	defer kill()
+	show := newProgress(c, w.Store, plan)
+	stop, done := interrupts(show.stopping, kill)
+	defer done()
+	report, err := planner.Apply(ctx, loaded.Graph, graph.ApplyOptions{
+		Parallelism: c.Int("parallelism"), FailFast: c.Bool("fail-fast"), Observe: show.event, Stop: stop,
+		Refresh: w.Project.Refresh,
+	})
+	show.close()
+	if report == nil {
+		return err
+	}
+	// What was finished is published also after an error.
+	published := publishEvidence(context.WithoutCancel(ctx), w)
+	w.Save()
+	result, evalErr := evaluate(w, loaded, planner)
+	printErr := printReport(c, report, result, show.failures)
+	if err = errors.Join(err, published, evalErr, printErr); err != nil {
+		return err
+	}
+	return exitOf(report, result)
+}
+
+// publishEvidence brings the published view up to date, under a lock of its own.
+func publishEvidence(ctx context.Context, w *workspace.Workspace) error {
+	l, err := lock.Acquire(ctx, w.Store.LockPath("publish"), lock.Holder{Command: "flameox apply: publish"})
+	if err != nil {
+		return err
+	}
+	defer l.Release()
+	if _, err := stages.Publish(ctx, w.Store); err != nil {
+		return fmt.Errorf("publish the evidence: %w\nThe results are kept; the next apply publishes them", err)
+	}
+	return nil
+}
+
+// exitOf is the exit of an apply that flameox itself could do.
+func exitOf(r *graph.Report, a *assertions) error {
+	switch {
+	case r.Stopped:
+		return fail(exitInterrupted)
+	case r.Failed > 0 || r.Blocked > 0:
+		return fail(exitSome)
+	case a.failed() > 0:
+		return fail(exitGate)
+	}
+	return nil
+}

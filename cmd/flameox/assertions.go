@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/flameox/flameox/graph"
+	"github.com/flameox/flameox/graph/cache"
+	"github.com/flameox/flameox/lang"
+	"github.com/flameox/flameox/stages"
+	"github.com/flameox/flameox/stages/workspace"
+)
+
+// assertions are the outputs and checks of an experiment as they are after an apply.
+type assertions struct {
+	outputs []stages.OutputValue
+	checks  []stages.CheckResult
+}
+
+func (a *assertions) failed() int {
+	n := 0
+	for _, c := range a.checks {
+		if !c.Passed {
+			n++
+		}
+	}
+	return n
+}
+
+// evaluate evaluates outputs and checks on the results that the planner has found current.
+func evaluate(w *workspace.Workspace, l *stages.Experiment, p *graph.Planner) (*assertions, error) {
+	current := func(inst *lang.Instance) []*cache.Summary {
+		return p.Current(l.Graph.Node(inst.Address()))
+	}
+	a := &assertions{}
+	outputs, diags := l.Outputs(current)
+	checks, more := l.Checks(current)
+	a.outputs, a.checks = outputs, checks
+	if diags = append(diags, more...); diags.HasErrors() {
+		return a, fmt.Errorf("evaluate outputs and checks: %w", diags)
+	}
+	return a, nil
+}
+
+// outputText is an output's value as a person reads it.
+func outputText(o stages.OutputValue) string {
+	switch {
+	case o.Sensitive:
+		return "(sensitive)"
+	case len(o.Missing) > 0:
+		return "no valid result of " + o.Missing[0]
+	}
+	return string(hclwrite.Format(hclwrite.TokensForValue(o.Value).Bytes()))
+}
+
+// outputJSON is an output's value as data; null where it is sensitive or not known.
+func outputJSON(o stages.OutputValue) (any, error) {
+	if o.Sensitive || len(o.Missing) > 0 || !o.Value.IsWhollyKnown() {
+		return nil, nil
+	}
+	b, err := ctyjson.Marshal(o.Value, o.Value.Type())
+	return rawJSON(b), err
+}

@@ -1,0 +1,40 @@
+// Command flameox is a declarative engine for performance evidence.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/flameox/flameox/graph/broker"
+	"github.com/flameox/flameox/internal/flags"
+	"github.com/flameox/flameox/stages/extract"
+)
+
+func main() { os.Exit(run(os.Args)) }
+
+// run is main with an exit code, so that script tests can call it.
+func run(args []string) int {
+	broker.MaybeSupervise()
+	if len(args) > 1 && args[1] == extract.WorkerCommand {
+		if err := extract.Serve(context.Background(), allProviders(), args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	}
+	err := flags.Run(newApp(), args)
+	if err == nil {
+		return exitOK
+	}
+	var coded *exitError
+	if errors.As(err, &coded) {
+		if coded.err != nil {
+			fmt.Fprintln(os.Stderr, "Error: "+coded.err.Error())
+		}
+		return coded.code
+	}
+	fmt.Fprintln(os.Stderr, "Error: "+err.Error())
+	return exitError1
+}

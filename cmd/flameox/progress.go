@@ -1,0 +1,287 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/flameox/flameox/graph"
+	"github.com/flameox/flameox/graph/cache"
+	"github.com/flameox/flameox/internal/view"
+	"github.com/flameox/flameox/stages/program"
+)
+
+// progress shows an apply while it runs: lines for a person, or one JSON document a line.
+type progress struct {
+	c     *cli.Context
+	store *graph.Store
+	view  *view.Progress
+	json  bool
+
+	mu       sync.Mutex
+	counts   view.Counts
+	left     map[*graph.Node]time.Duration
+	failures []applyFailure
+}
+
+func newProgress(c *cli.Context, s *graph.Store, plan *graph.Plan) *progress {
+	p := &progress{c: c, store: s, json: c.Bool("json"), left: map[*graph.Node]time.Duration{}}
+	for _, d := range plan.Decisions {
+		switch d.State {
+		case graph.Run, graph.TopUp, graph.MayRun:
+			p.left[d.Node] = d.Estimate
+		}
+	}
+	p.counts.Waiting = len(p.left)
+	if !p.json {
+		p.view = view.NewProgress(c.App.Writer, viewOptions(c), time.Now)
+		p.view.Animate(time.Second)
+	}
+	return p
+}
+
+func (p *progress) close() {
+	if p.view != nil {
+		p.view.Close()
+	}
+}
+
+// stopping is the answer to the first Ctrl-C.
+func (p *progress) stopping() {
+	const text = "Stopping after the running stage (press again to kill it). Finished work is kept."
+	if p.view != nil {
+		p.view.Say(text)
+	} else {
+		fmt.Fprintln(os.Stderr, text)
+	}
+}
+
+// event takes the engine's events, from one goroutine.
+func (p *progress) event(e graph.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e.Kind == graph.EventFailed {
+		p.failures = append(p.failures, failureDocument(e))
+	}
+	if p.json {
+		p.line(e)
+		return
+	}
+	switch e.Kind {
+	case graph.EventStarted:
+		p.view.Start(id(e), view.Running{Address: attemptAddress(e), Command: e.Node.Command, Exclusive: e.Node.Exclusive})
+	case graph.EventFinished:
+		p.view.Finish(id(e), view.Done{Address: attemptAddress(e), Took: time.Duration(e.Record.WallNS), Summary: runSummary(e.Record)})
+		p.counts.Done++
+	case graph.EventFailed:
+		p.view.Fail(id(e), p.failure(e))
+		p.counts.Failed++
+	case graph.EventCached:
+		p.counts.Cached++
+	case graph.EventBlocked:
+		p.counts.Blocked++
+		p.view.Say(fmt.Sprintf("%s is blocked: %s", e.Node.Address, e.Err))
+	case graph.EventWaiting:
+		p.view.Say(fmt.Sprintf("%s waits to be alone on the machine: %s", e.Node.Address, e.Err))
+	case graph.EventCleaned:
+		p.view.Say(e.Err.Error())
+	}
+	if e.Node != nil && e.Kind != graph.EventStarted && e.Kind != graph.EventWaiting {
+		delete(p.left, e.Node)
+	}
+	p.counts.Waiting, p.counts.Left = len(p.left), 0
+	for _, d := range p.left {
+		p.counts.Left += d
+	}
+	p.view.Count(p.counts)
+}
+
+func id(e graph.Event) string { return fmt.Sprintf("%s/%d", e.Node.Address, e.Attempt) }
+
+// attemptAddress names the attempt where there are several.
+func attemptAddress(e graph.Event) string {
+	if e.Decision != nil && e.Node.Attempts > 1 {
+		return fmt.Sprintf("%s (attempt %d)", e.Node.Address, e.Attempt)
+	}
+	return e.Node.Address.String()
+}
+
+// runSummary is what a finished run has to show, in a few words.
+func runSummary(rec *cache.Record) string {
+	var parts []string
+	var rows int64
+	for _, o := range rec.Outputs {
+		rows += o.Rows
+	}
+	switch {
+	case strings.HasPrefix(rec.Kind, "extract."):
+		parts = append(parts, view.Plural(int(rows), "row", "rows"))
+		if rec.State != "complete" {
+			parts = append(parts, rec.State)
+		}
+	default:
+		for _, o := range rec.Outputs {
+			if o.Tree {
+				parts = append(parts, view.Bytes(o.Size))
+			}
+		}
+	}
+	for _, l := range rec.Limitations {
+		parts = append(parts, l.Code)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// failure says what went wrong, what was kept and what to try.
+func (p *progress) failure(e graph.Event) view.Failure {
+	rec := e.Record
+	arg := view.ShellQuote(rec.Address)
+	f := view.Failure{Address: attemptAddress(e), After: time.Duration(rec.WallNS), What: what(rec), Try: []string{"flameox shell " + arg}}
+	if len(rec.Argv) == 0 {
+		f.Try = []string{"flameox show " + arg}
+		return f
+	}
+	f.Logs = "flameox logs " + arg
+	for _, o := range rec.Outputs {
+		if strings.HasPrefix(o.Role, program.RoleTable) || o.Role == program.RolePaths || o.Size == 0 {
+			continue
+		}
+		f.Kept = append(f.Kept, o.Name)
+		if o.Name == program.RoleStderr {
+			if line := lastLine(p.store, o); line != "" {
+				f.Quote, f.From = line, "last line of stderr"
+			}
+		}
+	}
+	return f
+}
+
+// what is the failure in the program's words: "sh exited 3".
+func what(rec *cache.Record) string {
+	if len(rec.Argv) > 0 && len(rec.Invalid) > 0 {
+		name := path.Base(rec.Argv[0])
+		switch rec.Invalid[0].Code {
+		case "exit":
+			return fmt.Sprintf("%s exited %d", name, *rec.Exit)
+		case "signal":
+			return name + " was killed by " + rec.Signal
+		}
+	}
+	return invalidText(rec)
+}
+
+// lastLine is the last line that is not blank, of at most the last 4 KiB.
+func lastLine(s *graph.Store, o cache.Output) string {
+	r, err := s.CAS.Open(o.Digest)
+	if err != nil {
+		return ""
+	}
+	defer r.Close()
+	if skip := o.Size - 4096; skip > 0 {
+		if _, err := io.CopyN(io.Discard, r, skip); err != nil {
+			return ""
+		}
+	}
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+func failureDocument(e graph.Event) applyFailure {
+	f := applyFailure{Address: e.Node.Address.String(), Run: e.Record.Run, Reasons: notNil(e.Record.Invalid), Kept: []string{}}
+	for _, o := range e.Record.Outputs {
+		f.Kept = append(f.Kept, o.Name)
+	}
+	return f
+}
+
+// line writes an event as one line of JSON.
+func (p *progress) line(e graph.Event) {
+	doc := applyEvent{Event: string(e.Kind), Time: e.Time.UTC(), Attempt: e.Attempt}
+	if e.Node != nil {
+		doc.Address = e.Node.Address.String()
+	}
+	if e.Record != nil {
+		doc.Run, doc.WallNS = e.Record.Run, e.Record.WallNS
+		if !e.Record.Valid() {
+			doc.Text = what(e.Record)
+		}
+	}
+	if e.Err != nil {
+		doc.Text = e.Err.Error()
+	}
+	b, err := json.Marshal(doc)
+	if err != nil {
+		panic("flameox: an event cannot be written as JSON: " + err.Error())
+	}
+	fmt.Fprintln(p.c.App.Writer, string(b))
+}
+
+// printReport says what the apply did, and what outputs and checks are.
+func printReport(c *cli.Context, r *graph.Report, a *assertions, failures []applyFailure) error {
+	if c.Bool("json") {
+		return printReportJSON(c, r, a, failures)
+	}
+	w := c.App.Writer
+	if r.Done+r.Failed+r.Blocked+r.Waiting == 0 {
+		fmt.Fprintf(w, "Nothing to do: %d cached.\n", r.Cached)
+	} else {
+		var parts []string
+		add := func(n int, word string) {
+			if n > 0 {
+				parts = append(parts, view.Count(n)+" "+word)
+			}
+		}
+		add(r.Done, "done")
+		add(r.Failed, "failed")
+		add(r.Blocked, "blocked")
+		add(r.Waiting, "not started")
+		add(r.Cached, "cached")
+		fmt.Fprintln(w, strings.Join(parts, ", ")+".")
+	}
+	if len(a.outputs) > 0 {
+		fmt.Fprintln(w)
+		for _, o := range a.outputs {
+			fmt.Fprintf(w, "%s = %s\n", o.Name, outputText(o))
+		}
+	}
+	for _, ch := range a.checks {
+		if !ch.Passed {
+			fmt.Fprintf(w, "\ncheck %s failed: %s\n", ch.Check, ch.Message)
+		}
+	}
+	return nil
+}
+
+func printReportJSON(c *cli.Context, r *graph.Report, a *assertions, failures []applyFailure) error {
+	doc := applyDocument{
+		Format: 1, Done: r.Done, Cached: r.Cached, Failed: r.Failed, Blocked: r.Blocked, Waiting: r.Waiting, Stopped: r.Stopped,
+		Outputs: []outputDoc{}, Checks: []checkDoc{}, Failures: notNil(failures),
+	}
+	for _, o := range a.outputs {
+		v, err := outputJSON(o)
+		if err != nil {
+			return err
+		}
+		doc.Outputs = append(doc.Outputs, outputDoc{Name: o.Name, Value: v, Sensitive: o.Sensitive, Missing: o.Missing})
+	}
+	for _, ch := range a.checks {
+		doc.Checks = append(doc.Checks, checkDoc{Check: ch.Check, Passed: ch.Passed, Message: ch.Message, Missing: ch.Missing})
+	}
+	b, err := json.Marshal(doc)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(c.App.Writer, string(b))
+	return nil
+}

@@ -1,0 +1,302 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/urfave/cli/v2"
+
+	"github.com/flameox/flameox/graph"
+	"github.com/flameox/flameox/graph/cache"
+	"github.com/flameox/flameox/graph/facet"
+	"github.com/flameox/flameox/graph/fsck"
+	"github.com/flameox/flameox/internal/digest"
+	"github.com/flameox/flameox/internal/host"
+	"github.com/flameox/flameox/internal/view"
+	"github.com/flameox/flameox/lang/render"
+	"github.com/flameox/flameox/stages"
+)
+
+// viewOptions are what standard output can show, and what the global flags ask for.
+func viewOptions(c *cli.Context) view.Options {
+	o := view.Detect(os.Stdout, os.Getenv)
+	if c.Bool("no-color") {
+		o.Color = false
+	}
+	if c.Bool("ascii") {
+		o.ASCII = true
+	}
+	return o
+}
+
+func printDiagnostics(c *cli.Context, diags hcl.Diagnostics, files map[string]*hcl.File) {
+	o := view.Detect(os.Stderr, os.Getenv)
+	render.Text(c.App.ErrWriter, diags, files, render.Options{
+		Color: o.Color && !c.Bool("no-color"), Width: o.Width, ASCII: o.ASCII || c.Bool("ascii"),
+	})
+}
+
+func printValidation(c *cli.Context, x *stages.Experiment, files map[string]*hcl.File, diags hcl.Diagnostics) error {
+	if c.Bool("json") {
+		return render.JSON(c.App.Writer, diags, files)
+	}
+	if len(diags) > 0 {
+		printDiagnostics(c, diags, files)
+	}
+	if x != nil {
+		fmt.Fprintf(c.App.Writer, "The configuration is valid: %s.\n", view.Plural(len(x.Graph.Nodes), "instance", "instances"))
+	}
+	return nil
+}
+
+var viewStates = map[graph.State]view.State{
+	graph.Cached: view.Cached, graph.Run: view.Run, graph.TopUp: view.TopUp, graph.MayRun: view.MayRun,
+	graph.Blocked: view.Blocked, graph.Excluded: view.Excluded,
+}
+
+func printPlan(c *cli.Context, s *graph.Store, p *graph.Plan, saved string) error {
+	at := map[string]view.Where{}
+	for _, d := range p.Decisions {
+		if n := len(d.Records); n > 0 && d.State == graph.Cached {
+			r := d.Records[n-1]
+			at[d.Node.Address.String()] = view.Where{Age: s.Now().Sub(r.Started), Host: r.Host}
+		}
+	}
+	v := planView(p.Document(s, nil), at)
+	v.Saved = saved
+	return v.Write(c.App.Writer, viewOptions(c))
+}
+
+func printPlanDocument(c *cli.Context, doc *graph.PlanDocument) error {
+	return planView(doc, nil).Write(c.App.Writer, viewOptions(c))
+}
+
+// planView groups the stages by block, in the order in which blocks first appear; where says when and on what host the result of a
+// cached stage was made.
+func planView(doc *graph.PlanDocument, where map[string]view.Where) *view.Plan {
+	v := &view.Plan{Estimate: view.Estimate{
+		Total: time.Duration(doc.Summary.EstimateNS), Runs: doc.Summary.EstimateRuns,
+		Unknown: doc.Summary.Unknown, Elsewhere: doc.Summary.Elsewhere,
+	}}
+	index := map[string]int{}
+	for _, s := range doc.Stages {
+		block, key := splitAddress(s.Address)
+		inst := view.Instance{
+			Key: key, State: viewStates[s.State], Have: s.Have, Want: s.Want, Because: becauseOf(s.Reasons), Where: where[s.Address],
+		}
+		if s.Blocked != nil {
+			inst.Why, inst.Do = s.Blocked.Why, s.Blocked.Do
+		}
+		i, seen := index[block]
+		if !seen {
+			i = len(v.Blocks)
+			index[block] = i
+			v.Blocks = append(v.Blocks, view.Block{Name: block})
+		}
+		v.Blocks[i].Instances = append(v.Blocks[i].Instances, inst)
+	}
+	return v
+}
+
+// splitAddress separates block["key"].
+func splitAddress(s string) (block, key string) {
+	block, rest, ok := strings.Cut(s, "[")
+	if !ok {
+		return s, ""
+	}
+	return block, strings.Trim(strings.TrimSuffix(rest, "]"), `"`)
+}
+
+// becauseOf says each reason in words.
+func becauseOf(reasons []graph.Reason) (out []view.Because) {
+	for _, r := range reasons {
+		switch {
+		case len(r.Files) > 0:
+			for _, f := range r.Files {
+				out = append(out, view.Because{Fact: f.Path, Verb: verb(f.Old.IsZero(), f.New.IsZero()), Old: f.Old.Short(), New: f.New.Short()})
+			}
+		case len(r.Changes) > 0:
+			for _, ch := range r.Changes {
+				out = append(out, view.Because{Fact: factName(ch), Verb: verb(ch.Old == "", ch.New == ""), Old: shortValue(ch.Old), New: shortValue(ch.New)})
+			}
+		case r.Code == graph.Upstream:
+			out = append(out, view.Because{Fact: r.Text})
+		case r.Code == graph.MoreAttempts: // the state's "1 of 3" says it
+		case r.Text != "":
+			out = append(out, view.Because{Fact: reasonWords[r.Code] + ": " + r.Text})
+		default:
+			out = append(out, view.Because{Fact: reasonWords[r.Code]})
+		}
+	}
+	return out
+}
+
+var reasonWords = map[graph.Code]string{
+	graph.NeverRan: "never ran", graph.MoreAttempts: "more attempts wanted", graph.InvalidAttempts: "not valid before",
+	graph.EvidenceLost: "evidence lost", graph.PreviousFailed: "failed before", graph.Replaced: "replaced",
+	graph.Upstream: "upstream", graph.Expired: "expired", graph.ImplementationChanged: "new version of the stage",
+}
+
+func verb(added, removed bool) string {
+	switch {
+	case added:
+		return "added"
+	case removed:
+		return "removed"
+	}
+	return "changed"
+}
+
+// factName is what a person calls a fact of a key.
+func factName(ch facet.Change) string {
+	switch ch.Facet {
+	case facet.HostClass:
+		return "host class " + ch.Name
+	case facet.Definition:
+		if ch.Name == "version" {
+			return "implementation"
+		}
+	case facet.Executables:
+		if ch.Note != "" {
+			return ch.Note
+		}
+	}
+	return ch.Name
+}
+
+// shortValue shortens digests and leaves values.
+func shortValue(s string) string {
+	if d, err := digest.Parse(s); err == nil {
+		return d.Short()
+	}
+	return s
+}
+
+func printWhy(c *cli.Context, s *graph.Store, x *graph.Explanation) error {
+	d := x.Decision
+	if c.Bool("json") {
+		doc := whyDocument{Format: 1, Address: d.Node.Address.String(), State: d.State, Reasons: notNil(d.Reasons), Changed: notNil(x.Changed), Same: []facet.Name{}, Now: x.Manifest}
+		if x.Since != nil {
+			doc.Since = x.Since.Run
+		}
+		for _, f := range x.Same {
+			doc.Same = append(doc.Same, f.Name)
+		}
+		return printJSON(c, doc)
+	}
+	v := &view.Why{Address: d.Node.Address.String(), State: viewStates[d.State]}
+	if x.Since != nil {
+		v.Newest = view.RunRef{Run: x.Since.Run, Age: s.Now().Sub(x.Since.Started), Host: x.Since.Host.Name}
+	}
+	for _, r := range x.Changed {
+		for _, b := range becauseOf([]graph.Reason{r}) {
+			f := view.Fact{Facet: facetWords(facet.Name(r.Code)), Text: b.Fact, Old: b.Old, New: b.New}
+			if len(r.Files) > 0 {
+				f.Hint = "git diff HEAD -- " + view.ShellQuote(b.Fact)
+			}
+			v.Changed = append(v.Changed, f)
+		}
+	}
+	for _, f := range x.Same {
+		v.Same = append(v.Same, view.Fact{Facet: facetWords(f.Name), Text: facetLine(f)})
+	}
+	if len(v.Changed) == 0 {
+		v.Sentence = whySentence(d)
+	}
+	if d.Block != nil {
+		v.Notes = append(v.Notes, d.Block.Error())
+	}
+	return v.Write(c.App.Writer, viewOptions(c))
+}
+
+// whySentence is the reason in a sentence where no fact of the key moved.
+func whySentence(d *graph.Decision) string {
+	var parts []string
+	for _, b := range becauseOf(d.Reasons) {
+		parts = append(parts, b.Fact)
+	}
+	switch {
+	case len(parts) > 0:
+		return strings.Join(parts, "; ")
+	case d.State == graph.Cached:
+		return "nothing of its key has changed"
+	case d.State == graph.TopUp:
+		return fmt.Sprintf("%d of %d attempts are there", d.Have, d.Want)
+	}
+	return ""
+}
+
+func facetWords(n facet.Name) string { return strings.ReplaceAll(string(n), "_", " ") }
+
+// facetLine is a whole facet on one line.
+func facetLine(f facet.Facet) string {
+	switch f.Name {
+	case facet.HostClass:
+		class := map[string]string{}
+		for _, e := range f.Entries {
+			class[e.Name] = e.Value
+		}
+		return host.Describe(class, " · ")
+	case facet.Command:
+		var argv []string
+		for _, e := range f.Entries {
+			if strings.HasPrefix(e.Name, "argv[") {
+				argv = append(argv, e.Value)
+			}
+		}
+		return strings.Join(argv, " ")
+	}
+	var parts []string
+	for _, e := range f.Entries {
+		text := e.Name + " " + shortValue(e.Value)
+		if f.Name == facet.Executables && e.Note != "" {
+			text = e.Note
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func notNil[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+func printFsck(c *cli.Context, r *fsck.Report) error {
+	lost := false
+	for i := range r.Problems {
+		lost = lost || r.Problems[i].Loss
+	}
+	if c.Bool("json") {
+		if err := printJSON(c, r); err != nil {
+			return err
+		}
+	} else {
+		for i := range r.Problems {
+			fmt.Fprintln(c.App.Writer, r.Problems[i].Line())
+		}
+		checked := "checked"
+		if r.Full {
+			checked = "read and checked"
+		}
+		fmt.Fprintf(c.App.Writer, "%s, %s (%s) %s: %s.\n", view.Plural(r.Runs, "run", "runs"), view.Plural(r.Blobs, "artifact", "artifacts"),
+			view.Bytes(r.Bytes), checked, view.Plural(len(r.Problems), "problem", "problems"))
+	}
+	if lost {
+		return fail(exitLost)
+	}
+	return nil
+}
+
+// invalidText is why a run is not valid, in one line.
+func invalidText(rec *cache.Record) string {
+	for _, n := range rec.Invalid {
+		return n.Text
+	}
+	return string(rec.Validation)
+}

@@ -1,0 +1,194 @@
+package columns
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/file"
+)
+
+// batch is how many levels are read at once.
+const batch = 4096
+
+// readLeaf appends one column chunk. fileNullable says whether the file's column has one definition level
+// that the vector's column may lack or have in addition.
+func (v *Vector) readLeaf(l *leaf, cr file.ColumnChunkReader, fileNullable bool, rows int) error {
+	raise := int16(0)
+	if v.column.Nullable && !fileNullable {
+		raise = 1 // present in the file is one level deeper here
+	}
+	fileDef, fileRep := cr.Descriptor().MaxDefinitionLevel(), cr.Descriptor().MaxRepetitionLevel()
+	if fileDef+raise != v.maxDef || fileRep != v.maxRep {
+		return fmt.Errorf("levels %d and %d are not those of its type", fileDef, fileRep)
+	}
+	var defs, reps []int16
+	if fileDef > 0 {
+		defs = make([]int16, batch)
+	}
+	if fileRep > 0 {
+		reps = make([]int16, batch)
+	}
+	seen, got := 0, 0
+	for cr.HasNext() {
+		total, read, err := l.readBatch(cr, defs, reps)
+		if err != nil {
+			return err
+		}
+		if total == 0 {
+			return errors.New("a page without values")
+		}
+		present := int(total)
+		if fileDef > 0 {
+			present = 0
+			for _, d := range defs[:total] {
+				if d < 0 || d > fileDef {
+					return fmt.Errorf("definition level %d", d)
+				}
+				if d == fileDef {
+					present++
+				}
+				l.defs = append(l.defs, d+raise)
+			}
+		} else if v.maxDef > 0 {
+			for range total {
+				l.defs = append(l.defs, v.maxDef)
+			}
+		}
+		if present != read {
+			return fmt.Errorf("%d values where %d are announced", read, present)
+		}
+		if fileRep > 0 {
+			for i, rep := range reps[:total] {
+				switch {
+				case rep < 0 || rep > fileRep || rep > 0 && seen == 0 || rep > 0 && defs[i] < fileDef:
+					return fmt.Errorf("repetition level %d", rep)
+				case rep == 0:
+					seen++
+				}
+				l.reps = append(l.reps, rep)
+			}
+		} else {
+			seen += int(total)
+		}
+		got += int(total)
+	}
+	if err := cr.Err(); err != nil {
+		return err
+	}
+	if seen != rows {
+		return fmt.Errorf("%d rows where the row group has %d", seen, rows)
+	}
+	for _, b := range l.bytes[len(l.bytes)-min(got, len(l.bytes)):] {
+		v.text += int64(len(b))
+	}
+	return nil
+}
+
+func (l *leaf) readBatch(cr file.ColumnChunkReader, defs, reps []int16) (total int64, read int, err error) {
+	switch cr := cr.(type) {
+	case *file.ByteArrayColumnChunkReader:
+		var vals [batch]parquet.ByteArray
+		total, read, err = cr.ReadBatch(batch, vals[:], defs, reps)
+		l.bytes = append(l.bytes, vals[:read]...)
+	case *file.Int64ColumnChunkReader:
+		var vals [batch]int64
+		total, read, err = cr.ReadBatch(batch, vals[:], defs, reps)
+		l.ints = append(l.ints, vals[:read]...)
+	case *file.Float64ColumnChunkReader:
+		var vals [batch]float64
+		total, read, err = cr.ReadBatch(batch, vals[:], defs, reps)
+		l.floats = append(l.floats, vals[:read]...)
+	case *file.BooleanColumnChunkReader:
+		var vals [batch]bool
+		total, read, err = cr.ReadBatch(batch, vals[:], defs, reps)
+		l.bools = append(l.bools, vals[:read]...)
+	default:
+		err = fmt.Errorf("no column of a table is read by %T", cr)
+	}
+	return total, read, err
+}
+
+// append adds the rows from (inclusive) to (exclusive) of src, a vector of a column of the same type,
+// shape and nullability.
+func (v *Vector) append(src *Vector, from, to int) {
+	for j := range v.leaves {
+		d, s := &v.leaves[j], &src.leaves[j]
+		lo, hi := from, to // positions of levels
+		if v.maxRep > 0 {
+			lo = rowStart(s.reps, 0, from)
+			hi = rowStart(s.reps, lo, to-from)
+			d.reps = append(d.reps, s.reps[lo:hi]...)
+		}
+		vlo, vhi := lo, hi // positions of values
+		if v.maxDef > 0 {
+			vlo = count(s.defs[:lo], v.maxDef)
+			vhi = vlo + count(s.defs[lo:hi], v.maxDef)
+			d.defs = append(d.defs, s.defs[lo:hi]...)
+		}
+		switch v.column.Type {
+		case String:
+			d.bytes = append(d.bytes, s.bytes[vlo:vhi]...)
+			for _, b := range s.bytes[vlo:vhi] {
+				v.text += int64(len(b))
+			}
+		case Bool:
+			d.bools = append(d.bools, s.bools[vlo:vhi]...)
+		case Float64:
+			d.floats = append(d.floats, s.floats[vlo:vhi]...)
+		default:
+			d.ints = append(d.ints, s.ints[vlo:vhi]...)
+		}
+	}
+}
+
+// rowStart is the position of the level at which the n-th row after the row that starts at pos starts.
+func rowStart(reps []int16, pos, n int) int {
+	for ; pos < len(reps); pos++ {
+		if reps[pos] == 0 {
+			if n == 0 {
+				return pos
+			}
+			n--
+		}
+	}
+	return pos
+}
+
+func count(levels []int16, level int16) int {
+	n := 0
+	for _, l := range levels {
+		if l == level {
+			n++
+		}
+	}
+	return n
+}
+
+// AppendRows adds the rows from (inclusive) to (exclusive) of src. A column of b that src has not, by name,
+// gets the text of fill, or is an error.
+func (b *Buffer) AppendRows(src *Buffer, from, to int, fill map[string]string) error {
+	if from < 0 || to > src.rows || from > to {
+		return fmt.Errorf("rows %d to %d of %d", from, to, src.rows)
+	}
+	for i := range b.vectors {
+		v := &b.vectors[i]
+		if at := src.schema.Index(v.column.Name); at >= 0 {
+			s := &src.vectors[at]
+			if s.column.Type != v.column.Type || s.column.Shape != v.column.Shape || s.column.Nullable != v.column.Nullable {
+				return fmt.Errorf("column %s is %s in one table and %s in the other", v.column.Name, s.column.TypeName(), v.column.TypeName())
+			}
+			v.append(s, from, to)
+			continue
+		}
+		text, ok := fill[v.column.Name]
+		if !ok || v.column.Type != String || v.column.Shape != Scalar {
+			return fmt.Errorf("column %s has no value", v.column.Name)
+		}
+		for range to - from {
+			v.String(text)
+		}
+	}
+	b.rows += to - from
+	return nil
+}

@@ -1,0 +1,494 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flameox/flameox/evidence"
+	"github.com/flameox/flameox/internal/digest"
+)
+
+// world is a workspace: parts in a store, what should be visible, and a publisher with a clock.
+type world struct {
+	t       testing.TB
+	p       *Publisher
+	store   string
+	clock   time.Time
+	desired map[string]state // by run
+}
+
+type state struct {
+	parts []Part
+	row   evidence.Run
+}
+
+func newWorld(t testing.TB) *world {
+	dir := t.TempDir()
+	w := &world{t: t, store: filepath.Join(dir, "store"), clock: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), desired: map[string]state{}}
+	if err := os.Mkdir(w.store, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.p = New(filepath.Join(dir, "evidence"), func() time.Time { return w.clock })
+	w.p.noSync = true
+	return w
+}
+
+// part makes the file of an extraction with n rows whose values start at from.
+func (w *world) part(run, provider string, n, from int) []Part {
+	w.t.Helper()
+	dir, err := os.MkdirTemp(w.store, "x")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s := evidence.NewSink(dir, evidence.FileMeta{Artifact: digest.SumString(run), Provider: provider, ProviderVersion: 1}, evidence.Budget{})
+	for i := range n {
+		v := int64(from + i)
+		m := evidence.Measurement{Name: "gobench.Sort", ValueInt: &v, Unit: "ns", Aggregation: "sample", Scope: "workload",
+			ValueIndex: int64(i), Dimensions: map[string]string{"rows": "1000"}}
+		if err := s.Measurements.Put(&m); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if err := s.Stacks.Put(&evidence.Stack{Stack: "s", Frames: []string{"a", "b"}, Leaf: "b", Metric: "cpu", Weight: int64(from), Unit: "ns"}); err != nil {
+		w.t.Fatal(err)
+	}
+	files, err := s.Close()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var parts []Part
+	for _, f := range files {
+		b, err := os.ReadFile(f.Path)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		parts = append(parts, Part{Run: run, Table: f.Table, Provider: provider, Path: f.Path, Digest: digest.Sum(b)})
+	}
+	return parts
+}
+
+func runName(i int) string { return fmt.Sprintf("01RUN%08d", i) }
+
+// set makes run i have n measurements from a value on.
+func (w *world) set(i, n, from int) {
+	w.desired[runName(i)] = state{
+		parts: w.part(runName(i), "gobench", n, from),
+		row: evidence.Run{Run: runName(i), Address: "capture.gobench.sort", Block: "capture.gobench.sort", Kind: "capture.gobench", Nature: "measurement",
+			Attempt: int64(i), Validation: "passed", Valid: true, Started: w.clock, Flameox: "1"},
+	}
+}
+
+func (w *world) all(only ...string) Desired {
+	var d Desired
+	var rows []evidence.Run
+	names := only
+	if len(only) == 0 {
+		for name := range w.desired {
+			names = append(names, name)
+		}
+		sort.Strings(names)
+	}
+	for _, name := range names {
+		st, ok := w.desired[name]
+		if !ok {
+			continue
+		}
+		d.Parts = append(d.Parts, st.parts...)
+		rows = append(rows, st.row)
+	}
+	var err error
+	if d.Runs, d.Load, err = Rows(rows); err != nil {
+		w.t.Fatal(err)
+	}
+	return d
+}
+
+func (w *world) publish() Report {
+	w.t.Helper()
+	r, err := w.p.Publish(context.Background(), w.all())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.check()
+	return r
+}
+
+func (w *world) update(i int) Report {
+	w.t.Helper()
+	r, err := w.p.Update(context.Background(), w.all(runName(i)), []string{runName(i)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r
+}
+
+// visible is what a plain glob over the published directory shows: run and value of every measurement.
+func (w *world) visible(table string, cols ...string) []string {
+	w.t.Helper()
+	files, err := filepath.Glob(filepath.Join(w.p.dir, table, "*.parquet"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return rowsOf(w.t, files, cols...)
+}
+
+func rowsOf(t testing.TB, files []string, cols ...string) []string {
+	t.Helper()
+	var out []string
+	for _, f := range files {
+		if err := evidence.Scan(f, evidence.ScanOptions{Columns: cols}, func(_ []evidence.Column, row []any) error {
+			out = append(out, fmt.Sprint(row...))
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sort.Strings(out)
+	return out
+}
+
+// check holds what a glob shows against the parts themselves.
+func (w *world) check() {
+	w.t.Helper()
+	var want, runs []string
+	for name, st := range w.desired {
+		runs = append(runs, name)
+		for _, p := range st.parts {
+			if p.Table != "measurements" {
+				continue
+			}
+			for _, v := range rowsOf(w.t, []string{p.Path}, "provider", "value_int") {
+				want = append(want, fmt.Sprint(name)+v)
+			}
+		}
+	}
+	sort.Strings(want)
+	sort.Strings(runs)
+	if got := w.visible("measurements", "run", "provider", "value_int"); !slices.Equal(got, want) {
+		w.t.Fatalf("a glob shows %d measurements, want %d", len(got), len(want))
+	}
+	if got := w.visible("runs", "run"); !slices.Equal(got, runs) {
+		w.t.Fatalf("a glob shows the runs %v, want %v", got, runs)
+	}
+	if got := w.visible("stacks", "run"); len(got) != len(runs) {
+		w.t.Fatalf("a glob shows %d stacks, want %d", len(got), len(runs))
+	}
+}
+
+func TestPublishingShowsEveryPartUnderItsRun(t *testing.T) {
+	w := newWorld(t)
+	for i := range 3 {
+		w.set(i, 5, i*100)
+	}
+	r := w.publish()
+	if !r.Changed || r.Generation != 1 || r.Added != 9 || r.Rows != 3+15+3 || r.Rebuilt == "" {
+		t.Errorf("report %+v", r)
+	}
+	g, err := Pin(w.p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Rows("measurements") != 15 || len(g.Files("measurements")) != 1 || len(g.Files("frames")) != 0 {
+		t.Errorf("generation %v %v", g.Files("measurements"), g.Files("frames"))
+	}
+	// A table without rows is still a table to a plain glob.
+	info, err := evidence.Describe(filepath.Join(w.p.dir, "frames", "empty.parquet"))
+	if err != nil || info.Rows != 0 || info.Columns[0].Name != "run" || info.Table != "frames" {
+		t.Errorf("the empty table: %+v %v", info, err)
+	}
+}
+
+func TestTheFirstColumnsAreRunArtifactProviderAndVersion(t *testing.T) {
+	w := newWorld(t)
+	w.set(1, 1, 0)
+	w.publish()
+	g, _ := Pin(w.p.dir)
+	info, err := evidence.Describe(g.Files("measurements")[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, c := range info.Columns[:5] {
+		names = append(names, c.Name)
+	}
+	if got := strings.Join(names, " "); got != "run artifact provider provider_version name" {
+		t.Errorf("columns start with %s", got)
+	}
+}
+
+func TestPublishingTheSameAgainMakesNoGeneration(t *testing.T) {
+	w := newWorld(t)
+	w.set(1, 5, 0)
+	w.publish()
+	w.p.fault = func(op, path string) error { return fmt.Errorf("%s %s was done for nothing", op, path) }
+	if r := w.publish(); r.Changed || r.Generation != 1 || r.Rows != 7 {
+		t.Errorf("report %+v", r)
+	}
+	if r := w.update(1); r.Changed {
+		t.Errorf("report of the update %+v", r)
+	}
+}
+
+func TestANewRunIsAppended(t *testing.T) {
+	w := newWorld(t)
+	w.set(1, 50_000, 0)
+	w.publish()
+	first, _ := Pin(w.p.dir)
+	w.set(2, 5, 7)
+	r := w.publish()
+	if r.Added != 3 || r.Superseded != 0 || r.Rebuilt != "" {
+		t.Errorf("report %+v", r)
+	}
+	second, _ := Pin(w.p.dir)
+	a, b := first.Files("measurements"), second.Files("measurements")
+	if len(b) != 2 || filepath.Base(a[0]) != filepath.Base(b[0]) {
+		t.Fatalf("segments %v, then %v", a, b)
+	}
+	ia, _ := os.Stat(a[0])
+	ib, _ := os.Stat(b[0])
+	if !os.SameFile(ia, ib) {
+		t.Error("an unchanged segment was copied, not linked")
+	}
+}
+
+func TestASupersededPartDisappearsAtOnce(t *testing.T) {
+	w := newWorld(t)
+	for i := range 4 {
+		w.set(i, 5, i*100)
+	}
+	w.publish()
+	w.set(2, 3, 5000)
+	if r := w.publish(); r.Superseded != 2 || r.Added != 2 {
+		t.Errorf("report %+v", r)
+	}
+	w.desired[runName(2)] = state{row: w.desired[runName(2)].row}
+	w.desired[runName(1)] = state{parts: w.desired[runName(1)].parts[:1], row: w.desired[runName(1)].row}
+	if _, err := w.p.Publish(context.Background(), w.all()); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.visible("measurements", "run"); len(got) != 15 || slices.Contains(got, runName(2)) {
+		t.Errorf("a run without parts has rows: %v", got)
+	}
+	if got := w.visible("stacks", "run"); slices.Contains(got, runName(1)) {
+		t.Errorf("a table that a new extraction does not fill has rows: %v", got)
+	}
+	delete(w.desired, runName(0))
+	delete(w.desired, runName(1))
+	delete(w.desired, runName(2))
+	r := w.publish()
+	if r.Removed == 0 {
+		t.Errorf("report %+v", r)
+	}
+}
+
+func TestTwoProvidersOfOneRunAreSuperseededSeparately(t *testing.T) {
+	w := newWorld(t)
+	w.set(1, 5, 0)
+	st := w.desired[runName(1)]
+	other := w.part(runName(1), "pyperf", 2, 900)
+	w.desired[runName(1)] = state{parts: append(slices.Clone(st.parts), other[0]), row: st.row}
+	w.publish()
+	newer := w.part(runName(1), "pyperf", 4, 950)
+	w.desired[runName(1)] = state{parts: append(slices.Clone(st.parts), newer[0]), row: st.row}
+	if r := w.publish(); r.Superseded != 1 || r.Added != 1 {
+		t.Errorf("report %+v", r)
+	}
+}
+
+func TestAnUpdateTouchesItsRunsOnly(t *testing.T) {
+	w := newWorld(t)
+	for i := range 5 {
+		w.set(i, 5, i*100)
+	}
+	w.publish()
+	w.set(3, 2, 3333)
+	if r := w.update(3); r.Superseded != 2 || r.Added != 2 || !r.Changed {
+		t.Errorf("report %+v", r)
+	}
+	w.check()
+	w.set(9, 2, 9000)
+	w.update(9)
+	w.check()
+	delete(w.desired, runName(1))
+	if r := w.update(1); r.Removed != 3 {
+		t.Errorf("report of a removal %+v", r)
+	}
+	w.check()
+	// The identity that updates carried along is the one of everything.
+	if r := w.publish(); r.Changed {
+		t.Errorf("publishing what the updates made changed something: %+v", r)
+	}
+	if _, err := w.p.Update(context.Background(), w.all(runName(3)), []string{runName(4)}); err == nil {
+		t.Error("an update of a run outside its scope was accepted")
+	}
+}
+
+func TestAnUpdateOfNothingAsksForARebuild(t *testing.T) {
+	w := newWorld(t)
+	w.set(1, 1, 0)
+	if _, err := w.p.Update(context.Background(), w.all(), []string{runName(1)}); !errors.Is(err, ErrRebuild) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestADamagedViewIsRebuilt(t *testing.T) {
+	for name, damage := range map[string]func(*testing.T, *Generation){
+		"manifest cut": func(t *testing.T, g *Generation) {
+			if err := os.WriteFile(filepath.Join(g.Dir, "manifest.json"), []byte(`{"format":`), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"segment gone": func(t *testing.T, g *Generation) {
+			if err := os.Remove(g.Files("measurements")[0]); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"generation gone": func(t *testing.T, g *Generation) {
+			if err := os.RemoveAll(g.Dir); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"parts list gone": func(t *testing.T, g *Generation) {
+			if err := os.RemoveAll(filepath.Join(g.Dir, "parts")); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"segment overwritten": func(t *testing.T, g *Generation) {
+			f := g.Files("measurements")[0]
+			info, err := os.Stat(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(f, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(f, make([]byte, info.Size()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			for i := range 3 {
+				w.set(i, 5, i)
+			}
+			w.publish()
+			g, err := Pin(w.p.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			damage(t, g)
+			w.set(3, 5, 3)
+			if r := w.publish(); r.Rebuilt == "" || r.Generation <= g.Number {
+				t.Errorf("report %+v", r)
+			}
+		})
+	}
+}
+
+func TestAPartThatCannotBeReadIsNamedAndNothingChanges(t *testing.T) {
+	w := newWorld(t)
+	w.set(1, 5, 0)
+	w.publish()
+	w.set(2, 5, 0)
+	bad := w.desired[runName(2)].parts[0].Path
+	if err := os.WriteFile(bad, []byte("PAR1 nothing PAR1"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.p.Publish(context.Background(), w.all())
+	var part *PartError
+	if !errors.As(err, &part) || part.Run != runName(2) || !strings.Contains(err.Error(), bad) {
+		t.Fatalf("%v", err)
+	}
+	delete(w.desired, runName(2))
+	w.check()
+	if entries, _ := os.ReadDir(w.p.dir + ".d"); len(entries) != 1 {
+		t.Errorf("a failed publication left %v", entries)
+	}
+}
+
+func TestAPinnedReaderKeepsItsGeneration(t *testing.T) {
+	w := newWorld(t)
+	w.set(1, 5, 0)
+	w.publish()
+	one, _ := Pin(w.p.dir)
+	rows := rowsOf(t, one.Files("measurements"), "run", "value_int")
+	w.set(1, 5, 500)
+	w.set(2, 5, 0)
+	w.clock = w.clock.Add(time.Minute)
+	w.publish()
+	two, _ := Pin(w.p.dir)
+	w.clock = w.clock.Add(30 * time.Minute)
+	w.set(3, 5, 0)
+	w.publish()
+	if got := rowsOf(t, one.Files("measurements"), "run", "value_int"); !slices.Equal(got, rows) {
+		t.Errorf("the pinned generation changed: %v", got)
+	}
+	if got := rowsOf(t, two.Files("measurements"), "run"); len(got) != 10 {
+		t.Errorf("the second pinned generation has %d rows", len(got))
+	}
+	// 61 minutes after one was replaced, 31 after two was.
+	w.clock = w.clock.Add(31 * time.Minute)
+	w.set(4, 5, 0)
+	if r := w.publish(); r.Expired != 1 {
+		t.Errorf("report %+v", r)
+	}
+	if _, err := os.Stat(one.Dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a generation lives on an hour after it was replaced: %v", err)
+	}
+	if got := rowsOf(t, two.Files("measurements"), "run"); len(got) != 10 {
+		t.Errorf("a generation was deleted before its hour: %d rows", len(got))
+	}
+}
+
+func TestADirectoryInTheWayIsNotTouched(t *testing.T) {
+	w := newWorld(t)
+	if err := os.Mkdir(w.p.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.set(1, 1, 0)
+	if _, err := w.p.Publish(context.Background(), w.all()); err == nil || !strings.Contains(err.Error(), "in the way") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestTheViewMovesWithItsWorkspace(t *testing.T) {
+	w := newWorld(t)
+	w.set(1, 5, 0)
+	w.publish()
+	old := filepath.Dir(w.p.dir)
+	moved := old + "-moved"
+	if err := os.Rename(old, moved); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(moved) })
+	g, err := Pin(filepath.Join(moved, "evidence"))
+	if err != nil || len(rowsOf(t, g.Files("measurements"), "run")) != 5 {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestWhatCannotBePublishedIsRefused(t *testing.T) {
+	w := newWorld(t)
+	w.set(1, 1, 0)
+	good := w.all()
+	for name, d := range map[string]Desired{
+		"unknown table": {Parts: []Part{{Run: "r", Table: "nothing", Digest: digest.SumString("x")}}},
+		"part of runs":  {Parts: []Part{{Run: "r", Table: "runs", Digest: digest.SumString("x")}}},
+		"no run":        {Parts: []Part{{Table: "frames", Digest: digest.SumString("x")}}},
+		"no digest":     {Parts: []Part{{Run: "r", Table: "frames"}}},
+		"two parts":     {Parts: append(slices.Clone(good.Parts), good.Parts[0])},
+	} {
+		if _, err := w.p.Publish(context.Background(), d); err == nil {
+			t.Errorf("%s was published", name)
+		}
+	}
+}

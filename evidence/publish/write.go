@@ -1,0 +1,266 @@
+package publish
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/flameox/flameox/evidence"
+	"github.com/flameox/flameox/evidence/columns"
+)
+
+// segmentWriter writes the segments of one table into a new generation.
+type segmentWriter struct {
+	b      *builder
+	def    *evidence.Table
+	schema *columns.Schema
+	out    *columns.Buffer // of the published columns
+	part   *columns.Buffer // of a part's columns
+	old    *columns.Buffer // of a segment's columns
+	runs   *evidence.RunAppender
+	load   func(string) (*evidence.Run, error)
+
+	name    string
+	file    *os.File
+	buf     *bufio.Writer
+	writer  *columns.Writer
+	entries []partEntry
+	done    []segment
+}
+
+// write makes one segment of a group, or several where it is larger than a segment may be.
+func (w *segmentWriter) write(group []item, old *Generation) error {
+	for i := range group {
+		it := &group[i]
+		if it.segment != nil {
+			if err := w.copySegment(it, old); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, s := range it.fresh {
+			if err := w.addFresh(s); err != nil {
+				return err
+			}
+			if w.writer != nil && w.writer.Bytes() >= maxSegment {
+				if err := w.finish(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return w.finish()
+}
+
+func (w *segmentWriter) start() error {
+	if w.writer != nil {
+		return nil
+	}
+	w.name = fmt.Sprintf("%08d-%d", w.b.number, w.b.segments)
+	w.b.segments++
+	path := filepath.Join(w.b.tmp, w.def.Name, w.name+".parquet")
+	if err := w.b.step("create", path); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o444)
+	if err != nil {
+		return err
+	}
+	w.file, w.buf, w.entries = f, bufio.NewWriterSize(f, 256<<10), nil
+	w.writer, err = columns.NewWriter(w.buf, w.schema, map[string]string{columns.MetaTable: w.def.Name})
+	return err
+}
+
+func (w *segmentWriter) flush() error {
+	if w.out.Rows() == 0 {
+		return nil
+	}
+	if err := w.b.step("write", w.file.Name()); err != nil {
+		return err
+	}
+	err := w.writer.Write(w.out)
+	w.out.Reset()
+	return err
+}
+
+// finish ends the open segment.
+func (w *segmentWriter) finish() error {
+	if w.writer == nil {
+		return nil
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	if err := w.writer.Close(); err != nil {
+		return err
+	}
+	if err := w.buf.Flush(); err != nil {
+		return err
+	}
+	path := w.file.Name()
+	if err := w.b.step("sync", path); err != nil {
+		return err
+	}
+	if err := w.b.sync(w.file); err != nil {
+		return err
+	}
+	if err := w.file.Close(); err != nil {
+		return err
+	}
+	s := segment{Name: w.name, Rows: w.writer.Rows(), Bytes: w.writer.Bytes(), Parts: len(w.entries)}
+	for i, e := range w.entries {
+		if i == 0 || e.Run < s.First {
+			s.First = e.Run
+		}
+		if e.Run > s.Last {
+			s.Last = e.Run
+		}
+	}
+	doc := partsDoc{Format: partsFormat, Parts: w.entries}
+	if err := w.b.writeJSON(filepath.Join(w.b.tmp, "parts", w.def.Name+"."+w.name+".json"), doc); err != nil {
+		return err
+	}
+	w.done = append(w.done, s)
+	w.writer, w.file, w.buf = nil, nil, nil
+	w.b.report.Segments++
+	w.b.report.Bytes += s.Bytes
+	return nil
+}
+
+// abandon closes what a failed publication left open.
+func (w *segmentWriter) abandon() {
+	if w.file != nil {
+		w.file.Close()
+	}
+}
+
+// copySegment copies what is kept of a segment.
+func (w *segmentWriter) copySegment(it *item, old *Generation) error {
+	path := old.path(w.def.Name, it.segment.Name)
+	keep := it.keep
+	if keep == nil {
+		entries := it.entries
+		if entries == nil {
+			var err error
+			if entries, err = old.parts(w.def.Name, it.segment); err != nil {
+				return &viewError{err}
+			}
+		}
+		keep = []slice{{0, it.segment.Rows, entries}}
+	}
+	r, err := columns.Open(path)
+	if err != nil {
+		return &viewError{err}
+	}
+	defer r.Close()
+	if r.Rows() != it.segment.Rows {
+		return &viewError{fmt.Errorf("%s has %d rows, not %d", path, r.Rows(), it.segment.Rows)}
+	}
+	if err := w.start(); err != nil {
+		return err
+	}
+	if w.old == nil {
+		w.old = columns.NewBuffer(w.schema)
+	}
+	var base int64 // first row of the row group
+	for g := range r.Groups() {
+		end := base + r.GroupRows(g)
+		w.old.Reset()
+		read := false
+		for _, k := range keep {
+			from, to := max(k.from, base), min(k.to, end)
+			if from >= to {
+				continue
+			}
+			if !read {
+				read = true
+				if err := r.Read(g, w.old); err != nil {
+					return &viewError{err}
+				}
+			}
+			if err := w.out.AppendRows(w.old, int(from-base), int(to-base), nil); err != nil {
+				return &viewError{err}
+			}
+			if err := w.maybeFlush(); err != nil {
+				return err
+			}
+		}
+		base = end
+	}
+	for _, k := range keep {
+		w.entries = append(w.entries, k.parts...)
+	}
+	return nil
+}
+
+func (w *segmentWriter) maybeFlush() error {
+	if w.out.Full() {
+		return w.flush()
+	}
+	return nil
+}
+
+// addFresh appends a part, or a row of the runs table.
+func (w *segmentWriter) addFresh(s source) error {
+	if err := w.b.ctx.Err(); err != nil {
+		return err
+	}
+	if err := w.start(); err != nil {
+		return err
+	}
+	entry := partEntry{Run: s.run, Provider: s.provider, Digest: s.digest}
+	if w.def.Name == evidence.RunsTable {
+		row, err := w.load(s.run)
+		if err == nil && row.Run != s.run {
+			err = fmt.Errorf("it is the row of run %s", row.Run)
+		}
+		if err == nil {
+			err = w.runs.Append(w.out, row)
+		}
+		if err != nil {
+			return &PartError{Run: s.run, Table: w.def.Name, Err: err}
+		}
+		entry.Rows = 1
+		w.entries = append(w.entries, entry)
+		return w.maybeFlush()
+	}
+	rows, err := w.copyPart(s)
+	if err != nil {
+		return err
+	}
+	entry.Rows = rows
+	w.entries = append(w.entries, entry)
+	return nil
+}
+
+func (w *segmentWriter) copyPart(s source) (int64, error) {
+	fail := func(err error) (int64, error) {
+		return 0, &PartError{Run: s.run, Table: w.def.Name, Provider: s.provider, Path: s.path, Err: err}
+	}
+	r, err := columns.Open(s.path)
+	if err != nil {
+		return fail(err)
+	}
+	defer r.Close()
+	if name := r.Schema().Name; name != w.def.Name {
+		return fail(fmt.Errorf("the file holds table %q", name))
+	}
+	if w.part == nil {
+		w.part = columns.NewBuffer(w.def.PartSchema())
+	}
+	fill := map[string]string{"run": s.run}
+	for g := range r.Groups() {
+		w.part.Reset()
+		if err := r.Read(g, w.part); err != nil {
+			return fail(err)
+		}
+		if err := w.out.AppendRows(w.part, 0, w.part.Rows(), fill); err != nil {
+			return fail(err)
+		}
+		if err := w.maybeFlush(); err != nil {
+			return 0, err
+		}
+	}
+	return r.Rows(), nil
+}

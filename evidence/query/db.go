@@ -1,0 +1,270 @@
+//go:build cgo
+
+package query
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/duckdb/duckdb-go/v2"
+
+	"github.com/flameox/flameox/evidence"
+	"github.com/flameox/flameox/evidence/publish"
+)
+
+// Available says whether this build can answer SQL.
+const Available = true
+
+// DB is one pinned generation of the published evidence. It is for one goroutine.
+type DB struct {
+	connector *duckdb.Connector
+	conn      *duckdb.Conn
+	temp      string // private; "" until Open made it
+}
+
+// Open pins the generation that is published at dir (".flameox/evidence") and makes the tables and views.
+// Where nothing was published every table is there and empty.
+func Open(dir string, opt Options) (_ *DB, err error) {
+	g, err := publish.Pin(dir)
+	if err != nil && !errors.Is(err, publish.ErrNotPublished) {
+		return nil, err
+	}
+	db := &DB{}
+	defer func() {
+		if err != nil {
+			db.Close()
+		}
+	}()
+	if db.temp, err = os.MkdirTemp(opt.Temp, "flameox-query-"); err != nil {
+		return nil, fmt.Errorf("opening the evidence: %w", err)
+	}
+	if db.connector, err = duckdb.NewConnector(dsn(opt), nil); err != nil {
+		return nil, fmt.Errorf("starting DuckDB: %w", err)
+	}
+	conn, err := db.connector.Connect(context.Background())
+	if err != nil {
+		return nil, fmt.Errorf("starting DuckDB: %w", err)
+	}
+	db.conn = conn.(*duckdb.Conn)
+	setup, err := db.setup(g)
+	if err != nil {
+		return nil, err
+	}
+	for _, sql := range setup {
+		if err := db.exec(sql); err != nil {
+			return nil, fmt.Errorf("opening the evidence at %s: %w", dir, err)
+		}
+	}
+	return db, nil
+}
+
+func dsn(opt Options) string {
+	memory := opt.Memory
+	if memory <= 0 {
+		memory = 1 << 30
+	}
+	s := fmt.Sprintf("?autoinstall_known_extensions=false&autoload_known_extensions=false&memory_limit=%dB", memory)
+	if opt.Threads > 0 {
+		s += fmt.Sprintf("&threads=%d", opt.Threads)
+	}
+	return s
+}
+
+// setup is the statements that make the views and then close the door. The order matters: what is closed
+// cannot be opened again.
+func (db *DB) setup(g *publish.Generation) ([]string, error) {
+	var out, allowed []string
+	for _, t := range evidence.Tables() {
+		var files []string
+		var has map[string]bool
+		if g != nil {
+			for _, f := range g.Files(t.Name) {
+				abs, err := filepath.Abs(f)
+				if err != nil {
+					return nil, err
+				}
+				files = append(files, abs)
+				allowed = append(allowed, literal(abs))
+			}
+			if len(files) > 0 && !g.Current(t.Name) {
+				info, err := evidence.Describe(files[0])
+				if err != nil {
+					return nil, err
+				}
+				has = map[string]bool{}
+				for _, c := range info.Columns {
+					has[c.Name] = true
+				}
+			}
+		}
+		out = append(out, fmt.Sprintf("CREATE VIEW %s AS %s", ident(t.Name), tableSQL(&t, files, has)))
+	}
+	for _, v := range Views() {
+		out = append(out, fmt.Sprintf("CREATE VIEW %s AS %s", ident(v.Name), v.sql))
+	}
+	return append(out,
+		"SET TimeZone = 'UTC'",
+		"SET temp_directory = "+literal(db.temp),
+		"SET allowed_directories = ["+literal(db.temp)+"]",
+		"SET allowed_paths = ["+strings.Join(allowed, ", ")+"]",
+		"SET enable_external_access = false",
+		"SET lock_configuration = true",
+	), nil
+}
+
+// Close ends DuckDB and removes what it left.
+func (db *DB) Close() error {
+	var errs []error
+	if db.conn != nil {
+		errs = append(errs, db.conn.Close())
+	}
+	if db.connector != nil {
+		errs = append(errs, db.connector.Close())
+	}
+	if db.temp != "" {
+		errs = append(errs, os.RemoveAll(db.temp))
+	}
+	*db = DB{}
+	return errors.Join(errs...)
+}
+
+func (db *DB) exec(sql string) error {
+	_, err := db.conn.ExecContext(context.Background(), sql, nil)
+	return err
+}
+
+// Query answers one SQL query in a format. An error in the query is an *Error.
+func (db *DB) Query(ctx context.Context, sql string, f Format, w io.Writer) error {
+	if f == Parquet {
+		return db.parquet(ctx, sql, w)
+	}
+	var enc encoder
+	err := db.run(ctx, sql, func(cols []Column) (err error) {
+		enc, err = newEncoder(f, w, cols)
+		return err
+	}, func(row []any) error { return enc.row(row) })
+	if err != nil {
+		return err
+	}
+	return enc.close()
+}
+
+// Each answers one SQL query row by row. Kind says which Go type a value has. The slices are reused.
+func (db *DB) Each(ctx context.Context, sql string, fn func(cols []Column, row []any) error) error {
+	var cols []Column
+	return db.run(ctx, sql, func(c []Column) error { cols = c; return nil }, func(row []any) error { return fn(cols, row) })
+}
+
+// prepare checks that sql is one query and prepares it.
+func (db *DB) prepare(ctx context.Context, sql string) (*duckdb.Stmt, string, error) {
+	one, err := statement(sql)
+	if err != nil {
+		return nil, "", &Error{Message: err.Error()}
+	}
+	st, err := db.conn.PrepareContext(ctx, one)
+	if err != nil {
+		return nil, "", wrap(err, one)
+	}
+	stmt := st.(*duckdb.Stmt)
+	kind, err := stmt.StatementType()
+	if err != nil {
+		stmt.Close()
+		return nil, "", wrap(err, one)
+	}
+	if kind != duckdb.STATEMENT_TYPE_SELECT && kind != duckdb.STATEMENT_TYPE_EXPLAIN {
+		stmt.Close()
+		return nil, "", &Error{Message: "only queries are answered: SELECT, WITH, FROM, DESCRIBE, SUMMARIZE, SHOW, EXPLAIN",
+			Hint: "The published evidence follows from the store; nothing is changed through it."}
+	}
+	if n := stmt.NumInput(); n > 0 {
+		stmt.Close()
+		return nil, "", &Error{Message: fmt.Sprintf("the query has %d parameters and no values for them", n), Hint: "Write the values into the query."}
+	}
+	return stmt, one, nil
+}
+
+func wrap(err error, sql string) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("query: %w", err)
+	}
+	var d *duckdb.Error
+	if errors.As(err, &d) {
+		return explain(d.Msg, sql)
+	}
+	return &Error{Message: err.Error()}
+}
+
+func (db *DB) run(ctx context.Context, sql string, start func([]Column) error, each func([]any) error) error {
+	stmt, one, err := db.prepare(ctx, sql)
+	if err != nil {
+		return err
+	}
+	defer stmt.Close()
+	rows, err := stmt.QueryContext(ctx, nil)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return wrap(err, one)
+	}
+	defer rows.Close()
+	cols, err := columnsOf(stmt, rows)
+	if err != nil {
+		return err
+	}
+	if err := start(cols); err != nil {
+		return err
+	}
+	raw, row := make([]driver.Value, len(cols)), make([]any, len(cols))
+	for {
+		err := rows.Next(raw)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return wrap(err, one)
+		}
+		if err := ctx.Err(); err != nil {
+			return wrap(err, one)
+		}
+		for i := range raw {
+			if row[i], err = value(&cols[i].Type, raw[i]); err != nil {
+				return fmt.Errorf("query: column %s: %w", cols[i].Name, err)
+			}
+		}
+		if err := each(row); err != nil {
+			return err
+		}
+	}
+}
+
+// parquet lets DuckDB write the file, privately, and copies it.
+func (db *DB) parquet(ctx context.Context, sql string, w io.Writer) error {
+	stmt, one, err := db.prepare(ctx, sql) // for its errors: positions count from here
+	if err != nil {
+		return err
+	}
+	stmt.Close()
+	path := filepath.Join(db.temp, "answer.parquet")
+	defer os.Remove(path)
+	copied := fmt.Sprintf("COPY (\n%s\n) TO %s (FORMAT parquet, COMPRESSION zstd)", one, literal(path))
+	if _, err := db.conn.ExecContext(ctx, copied, nil); err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return wrap(err, one)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("query: reading the answer: %w", err)
+	}
+	defer f.Close()
+	_, err = io.Copy(w, f)
+	return err
+}

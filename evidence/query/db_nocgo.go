@@ -1,0 +1,26 @@
+//go:build !cgo
+
+package query
+
+import (
+	"context"
+	"io"
+)
+
+// Available says whether this build can answer SQL.
+const Available = false
+
+// DB is one pinned generation. In this build Open never returns one.
+type DB struct{}
+
+// Open returns ErrNoDuckDB.
+func Open(string, Options) (*DB, error) { return nil, ErrNoDuckDB }
+
+// Close does nothing.
+func (db *DB) Close() error { return nil }
+
+// Query returns ErrNoDuckDB.
+func (db *DB) Query(context.Context, string, Format, io.Writer) error { return ErrNoDuckDB }
+
+// Each returns ErrNoDuckDB.
+func (db *DB) Each(context.Context, string, func([]Column, []any) error) error { return ErrNoDuckDB }

@@ -1,0 +1,104 @@
+#!/bin/sh
+# A tour of flameox in a few minutes, over a fresh copy of examples/quickstart. Run it with `make demo`.
+#
+# It is a test as well: it stops with an error where flameox does not do what the headings say.
+set -eu
+
+: "${FLAMEOX:?set FLAMEOX to the flameox binary, or run make demo}"
+here=$(cd "$(dirname "$0")" && pwd)
+
+work=$(mktemp -d)
+trap 'chmod -R u+w "$work" 2>/dev/null; rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+heading() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+# Without a terminal the headings have no colour.
+[ -t 1 ] || heading() { printf '\n%s\n' "$*"; }
+
+fail() {
+	printf 'demo: %s\n' "$*" >&2
+	exit 1
+}
+
+# flameox ARG...: shows the command as you would type it, then runs it.
+flameox() {
+	line='$ flameox'
+	for arg; do
+		case $arg in
+		*[!A-Za-z0-9_./=:-]*) line="$line '$arg'" ;;
+		*) line="$line $arg" ;;
+		esac
+	done
+	printf '%s\n' "$line"
+	"$FLAMEOX" "$@"
+}
+
+# expect CODE ARG...: runs flameox and insists on its exit code.
+expect() {
+	want=$1
+	shift
+	got=0
+	flameox "$@" || got=$?
+	[ "$got" = "$want" ] || fail "flameox $* ended with $got, want $want"
+}
+
+# runs_nothing and runs_something: what plan -detailed-exitcode says, in words.
+runs_nothing() { expect 0 plan -detailed-exitcode; }
+runs_something() { expect 2 plan -detailed-exitcode; }
+
+heading '1. A small Go library in a git repository, and its experiment'
+cp -R "$here/quickstart" "$work/sorting"
+cd "$work/sorting"
+git init -q .
+git add .
+git -c user.name=demo -c user.email=demo@example.com commit -qm 'A sorting library'
+grep -v '^#' flameox.hcl | grep -v '^$'
+
+heading '2. Nothing has been measured yet: plan says what would run'
+runs_something
+
+heading '3. apply builds the benchmark, measures it, profiles it'
+expect 0 apply
+
+heading '4. Again: everything is known, nothing runs'
+expect 0 apply
+runs_nothing
+
+heading '5. What is no input changes nothing'
+echo 'Three ways to sort.' >README.md
+runs_nothing
+
+heading '6. A source file changes: plan says which stages stand on it'
+cp merge.go merge.go.before
+sed 's/^const run = 24$/const run = 32/' merge.go.before >merge.go
+cmp -s merge.go merge.go.before && fail 'merge.go has no line "const run = 24" any more'
+rm merge.go.before
+runs_something
+
+heading '7. why: the part of its key that is different, and from what'
+expect 0 why build.bench
+
+heading '8. The change is taken back: the earlier results stand again'
+git checkout -q merge.go
+runs_nothing
+
+heading '9. A comment changes: the build runs again, makes the same bytes, and nothing else runs'
+sed 's/^\/\/ Merge sorts s by merging/\/\/ Merge sorts s through merging/' merge.go >merge.go.new
+cmp -s merge.go merge.go.new && fail 'merge.go has no comment "Merge sorts s by merging" any more'
+mv merge.go.new merge.go
+runs_something
+expect 0 apply
+runs_nothing
+
+heading '10. The evidence is Parquet, and SQL asks it'
+expect 0 query "
+  SELECT axes['impl'] AS impl, axes['n'] AS n, count(*) AS samples, round(median(coalesce(value_int, value_float))) AS median_ns
+  FROM measurements WHERE unit = 'ns' AND valid GROUP BY ALL ORDER BY n, impl"
+
+heading 'Where quick spends its time, from the profiles'
+expect 0 query "
+  SELECT function, sum(self) AS self
+  FROM frame_values JOIN frames USING (run, artifact, frame) WHERE metric = 'cpu' GROUP BY function ORDER BY self DESC LIMIT 5"
+
+heading 'Every run is kept'
+expect 0 runs

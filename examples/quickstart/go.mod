@@ -1,0 +1,3 @@
+module example.com/sorting
+
+go 1.26

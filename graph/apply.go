@@ -1,0 +1,470 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"time"
+
+	"github.com/flameox/flameox/graph/broker"
+	"github.com/flameox/flameox/graph/cache"
+	"github.com/flameox/flameox/internal/digest"
+	"github.com/flameox/flameox/internal/lock"
+)
+
+// EventKind is what happened to a node during an apply.
+type EventKind string
+
+// The events of an apply.
+const (
+	EventStarted  EventKind = "started"  // an attempt begins
+	EventFinished EventKind = "finished" // an attempt is committed and valid
+	EventFailed   EventKind = "failed"   // an attempt is committed and not valid, or could not be made
+	EventCached   EventKind = "cached"   // the node's results were there
+	EventBlocked  EventKind = "blocked"  // the node cannot run
+	EventWaiting  EventKind = "waiting"  // somebody else holds the measuring lock
+	EventCleaned  EventKind = "cleaned"  // processes of an earlier flameox that died were ended
+)
+
+// Event is one thing that happened. Record is set where an attempt was committed.
+type Event struct {
+	Kind     EventKind
+	Node     *Node
+	Decision *Decision
+	Attempt  int
+	Record   *cache.Record
+	Err      error
+	Time     time.Time
+}
+
+// ApplyOptions say how to apply.
+type ApplyOptions struct {
+	Parallelism int             // nodes that may run at once; exclusive ones always run alone
+	FailFast    bool            // start nothing more after a failure
+	Observe     func(Event)     // called from one goroutine; may be nil
+	Stop        <-chan struct{} // closed: finish what runs, start nothing
+	Refresh     func() error    // forgets what was read of the project's files, so that a node sees them as they are when it starts
+}
+
+// Report is what an apply did.
+type Report struct {
+	Done, Cached, Failed, Blocked, Waiting int // nodes; Waiting were not started
+	Failures                               []Event
+	Stopped                                bool
+}
+
+// Apply runs what is stale. The caller holds the workspace's apply lock. Cancelling ctx kills what runs; every
+// finished attempt is kept.
+func (p *Planner) Apply(ctx context.Context, g *Graph, o ApplyOptions) (*Report, error) {
+	a := &applier{Planner: p, o: o, g: g, report: &Report{}, waiting: map[*Node]int{}, done: make(chan *outcome)}
+	if a.o.Parallelism < 1 {
+		a.o.Parallelism = 1
+	}
+	if err := a.clean(); err != nil {
+		return nil, err
+	}
+	return a.run(ctx)
+}
+
+type applier struct {
+	*Planner
+	o       ApplyOptions
+	g       *Graph
+	report  *Report
+	waiting map[*Node]int // upstream nodes that are not settled yet
+	ready   []*Node       // decided to run, not started; by priority
+	running int
+	alone   bool // what runs is exclusive
+	done    chan *outcome
+	weight  map[*Node]time.Duration
+	links   []cache.Link
+	stop    bool
+}
+
+// outcome is what a node's goroutine reports when it ends.
+type outcome struct {
+	node   *Node
+	event  *Event // of one attempt; nil at the end
+	failed bool
+	fatal  error
+}
+
+// clean ends what a flameox that died has left, and removes the folders of its attempts.
+func (a *applier) clean() error {
+	left := broker.KillLeftovers(a.store.ID + "/")
+	if len(left) > 0 {
+		a.emit(Event{Kind: EventCleaned, Err: fmt.Errorf("ended %d processes that an interrupted flameox had left", len(left))})
+	}
+	dir := filepath.Join(a.store.Dir, "tmp")
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("look for folders of interrupted attempts: %w", err)
+	}
+	for _, e := range entries {
+		// The apply lock is ours, so nothing alive uses them.
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			return fmt.Errorf("remove the folder of an interrupted attempt: %w", err)
+		}
+	}
+	_, err = a.store.CAS.Sweep()
+	return err
+}
+
+func (a *applier) emit(e Event) {
+	if a.o.Observe != nil {
+		e.Time = a.store.Now()
+		a.o.Observe(e)
+	}
+}
+
+func (a *applier) run(ctx context.Context) (*Report, error) {
+	a.weigh()
+	var settle []*Node
+	for _, n := range a.g.Nodes {
+		if n.Stage == nil {
+			continue
+		}
+		a.waiting[n] = len(n.needs)
+		if len(n.needs) == 0 {
+			settle = append(settle, n)
+		}
+	}
+	var fatal error
+	for {
+		// Settle what needs no run; each may free others.
+		for len(settle) > 0 {
+			n := settle[0]
+			settle = settle[1:]
+			run, err := a.settle(ctx, n)
+			if err != nil {
+				fatal, a.stop = errors.Join(fatal, err), true
+				continue
+			}
+			if run {
+				a.ready = append(a.ready, n)
+			} else {
+				settle = append(settle, a.free(n)...)
+			}
+		}
+		select {
+		case <-a.o.Stop:
+			a.stop, a.report.Stopped = true, true
+		default:
+		}
+		if ctx.Err() != nil {
+			a.stop, a.report.Stopped = true, true
+		}
+		if !a.stop {
+			a.start(ctx)
+		}
+		if a.running == 0 {
+			break
+		}
+		var out *outcome
+		select {
+		case out = <-a.done:
+		case <-a.stopped():
+			continue
+		}
+		if out.event != nil {
+			a.emit(*out.event)
+			continue
+		}
+		a.running--
+		a.alone = false
+		if out.fatal != nil {
+			fatal, a.stop = errors.Join(fatal, out.fatal), true
+			a.report.Failed++
+			continue
+		}
+		if out.failed {
+			a.report.Failed++
+			a.by[out.node].State = Blocked
+			a.by[out.node].Block = &BlockedError{Why: "it failed"}
+			if a.o.FailFast {
+				a.stop = true
+			}
+		} else {
+			a.report.Done++
+			a.adopt(out.node)
+		}
+		settle = append(settle, a.free(out.node)...)
+	}
+	a.report.Waiting = len(a.ready)
+	for n, c := range a.waiting {
+		if c > 0 && n.Stage != nil {
+			a.report.Waiting++
+		}
+	}
+	if err := a.commitLinks(); err != nil {
+		fatal = errors.Join(fatal, err)
+	}
+	return a.report, fatal
+}
+
+// stopped is the Stop channel until it has been seen, so that a closed one does not spin.
+func (a *applier) stopped() <-chan struct{} {
+	if a.stop {
+		return nil
+	}
+	return a.o.Stop
+}
+
+// settle decides about a node whose upstream is settled, and says whether it has to run.
+func (a *applier) settle(ctx context.Context, n *Node) (run bool, err error) {
+	d, err := a.decide(ctx, n)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", n.Address, err)
+	}
+	switch d.State {
+	case Cached:
+		a.report.Cached++
+		a.emit(Event{Kind: EventCached, Node: n, Decision: d})
+		a.link(d)
+		return false, nil
+	case Blocked:
+		a.report.Blocked++
+		a.emit(Event{Kind: EventBlocked, Node: n, Decision: d, Err: d.Block})
+		return false, nil
+	case Excluded:
+		return false, nil
+	}
+	return true, nil
+}
+
+// free are the nodes that were waiting for n alone.
+func (a *applier) free(n *Node) (out []*Node) {
+	for _, u := range n.users {
+		if a.waiting[u]--; a.waiting[u] == 0 {
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// weigh gives each node the length of the longest estimated path that begins with it.
+func (a *applier) weigh() {
+	a.weight = map[*Node]time.Duration{}
+	for i := len(a.g.Nodes) - 1; i >= 0; i-- {
+		n := a.g.Nodes[i]
+		if n.Stage == nil {
+			continue
+		}
+		d := &Decision{Node: n, Want: n.Attempts}
+		a.estimate(d)
+		longest := time.Duration(0)
+		for _, u := range n.users {
+			longest = max(longest, a.weight[u])
+		}
+		a.weight[n] = d.Estimate + longest
+	}
+}
+
+// start begins as many of the ready nodes as may run now: those that share the machine first, for they may free
+// others; an exclusive one when nothing else runs.
+func (a *applier) start(ctx context.Context) {
+	sort.SliceStable(a.ready, func(i, j int) bool {
+		x, y := a.ready[i], a.ready[j]
+		if x.Exclusive != y.Exclusive {
+			return !x.Exclusive
+		}
+		if a.weight[x] != a.weight[y] {
+			return a.weight[x] > a.weight[y]
+		}
+		return x.order < y.order
+	})
+	for len(a.ready) > 0 && !a.alone && a.running < a.o.Parallelism {
+		n := a.ready[0]
+		if n.Exclusive && a.running > 0 {
+			return
+		}
+		a.ready = a.ready[1:]
+		a.running++
+		a.alone = n.Exclusive
+		d, err := a.redecide(ctx, n)
+		go func() {
+			failed := false
+			if err == nil {
+				failed, err = a.runNode(ctx, d)
+			}
+			a.done <- &outcome{node: n, failed: failed, fatal: err}
+		}()
+	}
+}
+
+// redecide looks again right before the start: time has passed, and the files may have changed since the key was made.
+func (a *applier) redecide(ctx context.Context, n *Node) (*Decision, error) {
+	if a.o.Refresh != nil {
+		if err := a.o.Refresh(); err != nil {
+			return nil, err
+		}
+	}
+	d, err := a.decide(ctx, n)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", n.Address, err)
+	}
+	return d, nil
+}
+
+// runNode makes the missing attempts of a node, one after the other. It runs in its own goroutine and touches
+// nothing of the applier but the store and the channel.
+func (a *applier) runNode(ctx context.Context, d *Decision) (failed bool, err error) {
+	n := d.Node
+	if d.State == Blocked {
+		a.done <- &outcome{node: n, event: &Event{Kind: EventBlocked, Node: n, Decision: d, Err: d.Block}}
+		return true, nil
+	}
+	if n.Exclusive {
+		l, err := a.measuringLock(ctx, n)
+		if err != nil {
+			if ctx.Err() != nil {
+				return true, nil
+			}
+			return false, err
+		}
+		defer l.Release()
+	}
+	made := map[digest.Digest]bool{}
+	for i, action := range d.actions {
+		s := d.slots[i]
+		if made[s.key] { // equal upstream attempts share one result
+			continue
+		}
+		made[s.key] = true
+		for k := 0; k < s.missing; k++ {
+			if ctx.Err() != nil || (k > 0 && a.isStopped()) {
+				return true, nil
+			}
+			attempt := s.next + k
+			a.done <- &outcome{node: n, event: &Event{Kind: EventStarted, Node: n, Decision: d, Attempt: attempt}}
+			rec, err := a.attempt(ctx, n, action, s, attempt)
+			if err != nil {
+				return false, fmt.Errorf("%s: %w", n.Address, err)
+			}
+			e := &Event{Kind: EventFinished, Node: n, Decision: d, Attempt: attempt, Record: rec}
+			if !rec.Valid() {
+				e.Kind = EventFailed
+			}
+			a.done <- &outcome{node: n, event: e}
+			if !rec.Valid() {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+func (a *applier) isStopped() bool {
+	select {
+	case <-a.o.Stop:
+		return true
+	default:
+		return false
+	}
+}
+
+func (a *applier) measuringLock(ctx context.Context, n *Node) (*lock.Lock, error) {
+	holder := lock.Holder{Command: "flameox apply: " + n.Address.String()}
+	l, err := lock.TryAcquireMeasure(holder)
+	var held *lock.HeldError
+	if !errors.As(err, &held) {
+		return l, err
+	}
+	a.done <- &outcome{node: n, event: &Event{Kind: EventWaiting, Node: n, Err: held}}
+	return lock.AcquireMeasure(ctx, holder)
+}
+
+// attempt makes one attempt and commits its record, whatever became of it.
+func (a *applier) attempt(ctx context.Context, n *Node, action *Action, s slot, attempt int) (*cache.Record, error) {
+	t, err := a.store.newTask(n, attempt)
+	if err != nil {
+		return nil, err
+	}
+	defer t.close()
+	host := a.store.Host()
+	started := a.store.Now()
+	begin := time.Now()
+	rec, err := action.Run(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	rec.Run, rec.Revision = t.Run, 1
+	rec.Experiment = a.store.Experiment
+	rec.Address, rec.Block, rec.Axes = n.Address.String(), n.Address.Block, n.Address.Axes
+	rec.Kind, rec.Nature = n.Kind, string(n.Nature)
+	rec.Key, rec.Generation, rec.Attempt = s.key, s.generation, attempt
+	rec.Manifest = action.Manifest
+	rec.Host, rec.Version, rec.Labels = host, a.store.Version, n.Labels
+	if rec.Started.IsZero() {
+		rec.Started = started.UTC()
+	}
+	if rec.WallNS == 0 {
+		rec.WallNS = time.Since(begin).Nanoseconds()
+	}
+	for i := range rec.Outputs {
+		rec.Outputs[i].Sensitivity = stricter(rec.Outputs[i].Sensitivity, n.Level)
+	}
+	var links []cache.Link
+	if action.For != "" && rec.Valid() {
+		links = append(links, cache.Link{Run: action.For, Provider: action.Provider, Extraction: rec.Run})
+	}
+	if err := a.store.Cache.Commit(t.Batch, []*cache.Record{rec}, links); err != nil {
+		return nil, fmt.Errorf("keep the result: %w", err)
+	}
+	return rec, nil
+}
+
+// stricter is the higher of two levels; an empty one is internal.
+func stricter(a, b cache.Sensitivity) cache.Sensitivity {
+	rank := map[cache.Sensitivity]int{cache.Public: 1, "": 2, cache.Internal: 2, cache.Sensitive: 3}
+	if b != "" && rank[b] > rank[a] || a == "" {
+		return b
+	}
+	return a
+}
+
+// adopt makes the records that a run has left the node's results.
+func (a *applier) adopt(n *Node) {
+	d := a.by[n]
+	d.State, d.Records, d.Have = Cached, nil, 0
+	delete(a.replaced, n)
+	for i, action := range d.actions {
+		var reasons []Reason
+		d.slots[i], reasons = a.look(n, action)
+		d.Records = append(d.Records, d.slots[i].records...)
+		d.Have += len(d.slots[i].records)
+		d.Reasons = append(d.Reasons, reasons...)
+	}
+	a.results.records[n] = d.Records
+	a.link(d)
+}
+
+// link remembers which runs the node's results are the evidence of, where the store does not know it yet.
+func (a *applier) link(d *Decision) {
+	for i, action := range d.actions {
+		if action.For == "" || len(d.slots[i].records) == 0 {
+			continue
+		}
+		a.links = append(a.links, cache.Link{Run: action.For, Provider: action.Provider, Extraction: d.slots[i].records[0].Run})
+	}
+}
+
+func (a *applier) commitLinks() error {
+	known := map[[2]string]string{}
+	for _, l := range a.store.Cache.Links() {
+		known[[2]string{l.Run, l.Provider}] = l.Extraction
+	}
+	var missing []cache.Link
+	for _, l := range a.links {
+		if known[[2]string{l.Run, l.Provider}] != l.Extraction {
+			missing = append(missing, l)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return a.store.Cache.Commit(nil, nil, missing)
+}

@@ -1,0 +1,216 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/flameox/flameox/graph/cache"
+	"github.com/flameox/flameox/graph/facet"
+	"github.com/flameox/flameox/internal/address"
+)
+
+// Nature says what repeating a stage means, and so how its results are reused.
+type Nature string
+
+// The natures of a stage.
+const (
+	Identity    Nature = "identity"    // says what others stand on; nothing is computed
+	Definition  Nature = "definition"  // declares what others run; nothing is computed
+	Pure        Nature = "pure"        // output follows from input: one result stands for all repetitions
+	Measurement Nature = "measurement" // each attempt is a new observation, alone on the machine, of one class of machine
+	Shared      Nature = "shared"      // a measurement that does not depend on the machine and runs beside others
+)
+
+// Measures says whether each attempt is a new observation.
+func (n Nature) Measures() bool { return n == Measurement || n == Shared }
+
+// Reuse says how long a valid result stands.
+type Reuse struct {
+	Never bool
+	Age   time.Duration // 0: for ever
+}
+
+// Node is one instance of a stage.
+type Node struct {
+	Address   address.Address
+	Kind      string // "capture.gobench"
+	Nature    Nature
+	Stage     Stage   // nil where nothing is computed
+	Deps      []*Node // everything the node refers to
+	Attempts  int     // valid results wanted; 1 for a pure stage
+	Exclusive bool    // runs alone, under the machine's measuring lock
+	Reuse     Reuse
+	Level     cache.Sensitivity
+	Labels    map[string]string
+	Command   string // what a person would call the work, for progress
+	File      string // where it was declared
+	Line      int
+
+	needs []*Node // the nearest nodes upstream that compute something
+	users []*Node // the reverse of needs
+	order int     // position in Graph.Nodes
+}
+
+// Needs are the nearest upstream nodes that compute something, found through those that do not.
+func (n *Node) Needs() []*Node { return n.needs }
+
+// Stage computes the results of one node.
+type Stage interface {
+	// Actions are the units of work the node consists of, given the current results of what it needs: one for
+	// most stages, one per upstream attempt for a stage that treats each on its own. It reads and hashes, and
+	// runs nothing but bounded probes. The error may be a *BlockedError.
+	Actions(ctx context.Context, in *Results) ([]*Action, error)
+}
+
+// Action is one unit of work with a key of its own.
+type Action struct {
+	Manifest facet.Manifest
+	// Run does the work for one attempt. It fills what it knows of the record: the states, outputs, times and
+	// limitations; identity, key and host are the engine's. A returned error means that flameox itself could not do
+	// its part (no space, a lost blob); what the program did wrong is in the record.
+	Run func(ctx context.Context, t *Task) (*cache.Record, error)
+	// For names the upstream run whose evidence this action makes, if any; it becomes a link.
+	For      string
+	Provider string // of the link
+}
+
+// BlockedError says why a stage cannot run here, and the one thing to do about it.
+type BlockedError struct {
+	Why string
+	Do  string
+}
+
+func (e *BlockedError) Error() string {
+	if e.Do == "" {
+		return e.Why
+	}
+	return e.Why + ": " + e.Do
+}
+
+// Results are the records that stand for the nodes decided so far.
+type Results struct {
+	records map[*Node][]*cache.Summary
+}
+
+// Of are the records of an upstream node, oldest attempt first. It is empty for a node that computes nothing.
+func (r *Results) Of(n *Node) []*cache.Summary { return r.records[n] }
+
+// Graph is all nodes of an experiment, dependencies before dependents.
+type Graph struct {
+	Nodes  []*Node
+	byName map[string]*Node
+}
+
+// New checks the nodes' order and names and computes what each needs.
+func New(nodes []*Node) (*Graph, error) {
+	g := &Graph{Nodes: nodes, byName: make(map[string]*Node, len(nodes))}
+	for i, n := range nodes {
+		name := n.Address.String()
+		if other := g.byName[name]; other != nil {
+			return nil, fmt.Errorf("%s is declared twice: %s:%d and %s:%d", name, other.File, other.Line, n.File, n.Line)
+		}
+		g.byName[name] = n
+		n.order, n.needs, n.users = i, nil, nil
+		seen := map[*Node]bool{}
+		for _, d := range n.Deps {
+			if g.byName[d.Address.String()] != d {
+				return nil, fmt.Errorf("%s stands before %s, which it refers to", name, d.Address)
+			}
+			up := []*Node{d}
+			if d.Stage == nil {
+				up = d.needs
+			}
+			for _, u := range up {
+				if !seen[u] {
+					seen[u] = true
+					n.needs = append(n.needs, u)
+				}
+			}
+		}
+		if n.Stage == nil {
+			continue
+		}
+		for _, u := range n.needs {
+			u.users = append(u.users, n)
+		}
+	}
+	return g, nil
+}
+
+// Node is the node with the address, in any of its forms, or nil.
+func (g *Graph) Node(a address.Address) *Node { return g.byName[a.String()] }
+
+// Select are the nodes that any of the patterns matches. A pattern that matches nothing is an error with the nearest name.
+func (g *Graph) Select(patterns []address.Pattern) (map[*Node]bool, error) {
+	out := map[*Node]bool{}
+	for _, p := range patterns {
+		found := false
+		for _, n := range g.Nodes {
+			if p.Match(n.Address) {
+				out[n], found = true, true
+			}
+		}
+		if !found {
+			return nil, g.unknown(p.String())
+		}
+	}
+	return out, nil
+}
+
+// Find is the only node that s names; an address of a block with several instances is an error that lists some.
+func (g *Graph) Find(s string) (*Node, error) {
+	a, err := address.Parse(s)
+	if err != nil {
+		return nil, err
+	}
+	if n := g.Node(a); n != nil {
+		return n, nil
+	}
+	p, err := address.ParsePattern(s)
+	if err != nil {
+		return nil, err
+	}
+	var found []*Node
+	for _, n := range g.Nodes {
+		if p.Match(n.Address) {
+			found = append(found, n)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, g.unknown(s)
+	case 1:
+		return found[0], nil
+	}
+	list := ""
+	for i, n := range found {
+		if i == 5 {
+			list += fmt.Sprintf("\n  (%d more)", len(found)-i)
+			break
+		}
+		list += "\n  " + n.Address.String()
+	}
+	return nil, fmt.Errorf("%s has %d instances; name one:%s", s, len(found), list)
+}
+
+func (g *Graph) unknown(s string) error {
+	block, hasAxes := s, false
+	if p, err := address.Parse(s); err == nil {
+		block, hasAxes = p.Block, len(p.Axes) > 0
+	}
+	var known []string
+	seen := map[string]bool{}
+	for _, n := range g.Nodes {
+		if hasAxes && n.Address.Block == block {
+			known = append(known, n.Address.String())
+		} else if !seen[n.Address.Block] {
+			seen[n.Address.Block] = true
+			known = append(known, n.Address.Block)
+		}
+	}
+	if best := address.Suggest(s, known); best != "" {
+		return fmt.Errorf("no stage is called %s. Did you mean %s?", s, best)
+	}
+	return fmt.Errorf("no stage is called %s; `flameox graph` lists them all", s)
+}

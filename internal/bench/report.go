@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// result is one line of the table. Times are medians.
+type result struct {
+	What       string        `json:"what"`
+	Against    string        `json:"against"`
+	Flameox    time.Duration `json:"flameox_ns,omitempty"`
+	Baseline   time.Duration `json:"baseline_ns,omitempty"`
+	Ratio      float64       `json:"ratio,omitempty"`         // flameox / baseline
+	Difference time.Duration `json:"difference_ns,omitempty"` // flameox − baseline
+	MaxRSS     int64         `json:"max_rss_bytes,omitempty"` // largest of flameox's runs
+	Bound      string        `json:"bound,omitempty"`
+	Met        *bool         `json:"met,omitempty"` // missing where there is no bound or no figure
+	Skipped    string        `json:"skipped,omitempty"`
+	Error      string        `json:"error,omitempty"`
+}
+
+// report is the whole answer of one run.
+type report struct {
+	Go      string   `json:"go"`
+	OS      string   `json:"os"`
+	Arch    string   `json:"arch"`
+	CPUs    int      `json:"cpus"`
+	Rounds  int      `json:"rounds"`
+	Results []result `json:"results"`
+}
+
+func (r report) print(w io.Writer) error {
+	fmt.Fprintf(w, "medians of %d interleaved rounds, %s %s/%s, %d CPUs\n\n", r.Rounds, r.Go, r.OS, r.Arch, r.CPUs)
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, "what\tflameox\tbaseline\tratio\tbound\t")
+	for _, x := range r.Results {
+		switch {
+		case x.Error != "":
+			fmt.Fprintf(t, "%s\tfailed: %s\t\t\t\t\n", x.What, x.Error)
+		case x.Skipped != "":
+			fmt.Fprintf(t, "%s\tskipped: %s\t\t\t\t\n", x.What, x.Skipped)
+		default:
+			fmt.Fprintf(t, "%s\t%s\t%s  %s\t%s\t%s\t%s\n", x.What, ms(x.Flameox), ms(x.Baseline), x.Against, ratio(x), x.Bound, verdict(x))
+		}
+	}
+	return t.Flush()
+}
+
+// ms prints a time with three digits; everything here takes micro- to milliseconds.
+func ms(d time.Duration) string {
+	switch {
+	case d == 0:
+		return "–"
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.2f ms", float64(d)/1e6)
+	case d < time.Second:
+		return fmt.Sprintf("%.0f ms", float64(d)/1e6)
+	}
+	return fmt.Sprintf("%.2f s", d.Seconds())
+}
+
+func ratio(x result) string {
+	var parts []string
+	switch {
+	case x.Ratio > 0 && x.Ratio < 0.1:
+		parts = append(parts, fmt.Sprintf("%.2f %%", x.Ratio*100))
+	case x.Ratio > 0:
+		parts = append(parts, fmt.Sprintf("%.2f×", x.Ratio))
+	}
+	if x.Difference != 0 {
+		sign := "+"
+		d := x.Difference
+		if d < 0 {
+			sign, d = "−", -d
+		}
+		parts = append(parts, sign+ms(d))
+	}
+	if x.MaxRSS > 0 {
+		parts = append(parts, fmt.Sprintf("%d MB", x.MaxRSS/1e6))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func verdict(x result) string {
+	switch {
+	case x.Met == nil:
+		return ""
+	case *x.Met:
+		return "met"
+	}
+	return "missed"
+}

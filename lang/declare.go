@@ -1,0 +1,294 @@
+package lang
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// node is a block of a registered type, with its arguments sorted out.
+type node struct {
+	*Block
+	sch    *schema
+	order  int // position among all nodes
+	src    *hclsyntax.Block
+	main   body
+	meta   body
+	nested []*body
+
+	forEach, matrix *hclsyntax.Attribute
+	dependsOn       []*use
+	profileOf       *use
+
+	edges  []edge // to other nodes, for ordering
+	broken bool   // an error was reported: leave it and what needs it out
+	// axesBroken says that matrix or for_each cannot be evaluated.
+	axesBroken bool
+}
+
+type edge struct {
+	to  *node
+	rng hcl.Range
+}
+
+// body is the arguments of a block or of a nested block.
+type body struct {
+	name string   // of a nested block
+	also []string // arguments besides the schema's, for messages
+	sch  *schema
+	args []*arg
+}
+
+type arg struct {
+	f    *field
+	attr *hclsyntax.Attribute
+	info exprInfo
+	refs []*use         // of a Ref or Refs
+	late *deferredProto // of a Deferred
+}
+
+// metaArgs are the arguments that every stage has and that are ordinary values.
+type metaArgs struct {
+	Description string            `arg:"description,optional" doc:"what the block is for, shown in listings" facet:"exempt: text for people"`
+	Labels      map[string]string `arg:"labels,optional" doc:"names and values to select and group results by" facet:"exempt: text for people"`
+	Sensitive   string            `arg:"sensitive,optional" doc:"\"public\", \"internal\" or \"sensitive\" (or true): who may see the artifacts" facet:"exempt: does not change what is computed"`
+	Attempts    *int              `arg:"attempts" doc:"how many valid attempts there must be" facet:"exempt: selects attempts of one key"`
+	Exclusive   *bool             `arg:"exclusive" doc:"whether nothing else may run meanwhile" facet:"exempt: does not change what is computed"`
+	Reuse       *string           `arg:"reuse" doc:"\"auto\", \"never\", or the age up to which a result is reused, such as \"24h\"" facet:"exempt: decides about reuse"`
+	Distinct    string            `arg:"distinct,optional" doc:"keeps two otherwise identical stages apart" facet:"identity"`
+}
+
+var metaSchema = mustCompile(&Schema{Doc: "arguments of every stage", Options: &metaArgs{}})
+
+// structural are the arguments of every stage that decide about instances and order; they are no values of the stage.
+var structural = []string{"for_each", "matrix", "depends_on", "profile_of"}
+
+// measurementOnly are the arguments that only measurements have.
+var measurementOnly = []string{"attempts", "exclusive", "reuse", "distinct", "profile_of"}
+
+// stageArgs are the names in metaArgs, as a list of its own because schemas are compiled before metaSchema is.
+var stageArgs = []string{"description", "labels", "sensitive", "attempts", "exclusive", "reuse", "distinct"}
+
+func mustCompile(s *Schema) *schema {
+	c, err := compile(s, false)
+	if err != nil {
+		panic("lang: " + err.Error())
+	}
+	return c
+}
+
+func (s *schema) accepts(name string) bool {
+	if !s.Stage {
+		return false
+	}
+	return (slices.Contains(stageArgs, name) || slices.Contains(structural, name)) && (s.Measurement || !slices.Contains(measurementOnly, name))
+}
+
+var metaBlocks = []string{"flameox", "variable", "locals", "output", "check"}
+
+// declareBlocks makes a node of every block of a registered type.
+func (c *Config) declareBlocks(top map[string][]*hclsyntax.Block) {
+	known := append(slices.Clone(metaBlocks), slices.Sorted(maps.Keys(c.reg.types))...)
+	for _, typ := range slices.Sorted(maps.Keys(top)) {
+		if slices.Contains(metaBlocks, typ) {
+			continue
+		}
+		bt := c.reg.types[typ]
+		for _, b := range top[typ] {
+			if bt == nil {
+				c.report(errorAt(sumUnknownBlock, b.TypeRange, "There is no block type %q.%s", typ, c.suggest.didYouMean(typ, known)))
+				continue
+			}
+			c.declare(bt, b)
+		}
+	}
+	slices.SortStableFunc(c.nodes, func(a, b *node) int {
+		return cmp.Or(cmp.Compare(a.Range.Filename, b.Range.Filename), cmp.Compare(a.Range.Start.Byte, b.Range.Start.Byte))
+	})
+	for i, n := range c.nodes {
+		n.order = i
+		c.Blocks = append(c.Blocks, n.Block)
+	}
+}
+
+func (c *Config) declare(bt *blockType, b *hclsyntax.Block) {
+	if !c.goodLabels(b, bt.Labels) {
+		return
+	}
+	kind, known := "", ""
+	if len(bt.Labels) == 2 {
+		kind = b.Labels[0]
+	}
+	sch := bt.schemas[kind]
+	n := &node{Block: &Block{Type: b.Type, Labels: b.Labels, Range: b.DefRange()}, sch: sch, src: b}
+	if sch == nil {
+		kinds := slices.Sorted(maps.Keys(bt.schemas))
+		if known = c.suggest.didYouMean(kind, kinds); known == "" && len(kinds) <= 12 {
+			known = " Known are " + oneOf(kinds) + "."
+		}
+		c.report(errorAt(sumUnknownKind, b.LabelRanges[0], "There is no %s %s %q.%s", bt.Type, bt.Labels[0], kind, known))
+		n.broken = true
+	} else {
+		n.Schema = sch.Schema
+	}
+	address := n.Address()
+	if first := c.index[address]; first != nil {
+		c.report(errorAt(sumDuplicate, n.Range, "%s is already declared at %s. Addresses are unique: rename one of the two.", address, place(first.Range)))
+		return
+	}
+	c.index[address] = n
+	c.nodes = append(c.nodes, n)
+	if sch != nil {
+		c.structure(n)
+	}
+}
+
+// goodLabels checks the number of labels and that each can be part of a reference.
+func (c *Config) goodLabels(b *hclsyntax.Block, want []string) bool {
+	if len(b.Labels) != len(want) {
+		form := b.Type
+		for _, w := range want {
+			form += " \"<" + w + ">\""
+		}
+		c.report(errorAt(sumLabels, b.DefRange(), "A %s has %s, and this one has %d: write %s { … }.", b.Type, countLabels(want), len(b.Labels), form))
+		return false
+	}
+	ok := true
+	for i, l := range b.Labels {
+		if !hclsyntax.ValidIdentifier(l) {
+			c.report(errorAt(sumBadName, b.LabelRanges[i], "%q cannot be part of a reference: a name begins with a letter and has only letters, digits, _ and -.", l))
+			ok = false
+		}
+	}
+	return ok
+}
+
+func countLabels(want []string) string {
+	switch len(want) {
+	case 0:
+		return "no label"
+	case 1:
+		return "one label (" + want[0] + ")"
+	}
+	return fmt.Sprintf("%d labels (%s)", len(want), strings.Join(want, ", "))
+}
+
+// structure sorts the arguments of a node and checks their names.
+func (c *Config) structure(n *node) {
+	header := kindOf(n.src)
+	n.main = body{sch: n.sch}
+	n.meta = body{sch: metaSchema}
+	c.arguments(&n.main, n.src.Body, n.src, header, func(a *hclsyntax.Attribute) bool {
+		if !n.sch.accepts(a.Name) {
+			return false
+		}
+		switch a.Name {
+		case "for_each":
+			n.forEach = a
+		case "matrix":
+			n.matrix = a
+		case "depends_on", "profile_of":
+		default:
+			n.meta.args = append(n.meta.args, &arg{f: metaSchema.byName[a.Name], attr: a})
+		}
+		return true
+	}, &n.broken)
+	seen := map[string]*hclsyntax.Block{}
+	for _, b := range n.src.Body.Blocks {
+		sch := n.sch.nested[b.Type]
+		switch {
+		case sch == nil && n.sch.byName[b.Type] != nil:
+			c.report(errorAt(sumUnknownNested, b.TypeRange, "%s has no nested block %q; it is an argument: write %s = ….", header, b.Type, b.Type))
+			n.broken = true
+		case sch == nil:
+			c.report(errorAt(sumUnknownNested, b.TypeRange, "%s has no nested block %q.%s", header, b.Type, c.suggest.didYouMean(b.Type, slices.Sorted(maps.Keys(n.sch.nested)))))
+			n.broken = true
+		case seen[b.Type] != nil:
+			c.report(errorAt(sumDuplicate, b.DefRange(), "The nested block %s may be there once; the first is at %s.", b.Type, place(seen[b.Type].DefRange())))
+			n.broken = true
+		case !c.goodLabels(b, nil):
+			n.broken = true
+		default:
+			seen[b.Type] = b
+			nb := &body{name: b.Type, sch: sch}
+			c.arguments(nb, b.Body, b, b.Type+" of "+header, nil, &n.broken)
+			for _, inner := range b.Body.Blocks {
+				c.report(errorAt(sumUnknownNested, inner.TypeRange, "%s has no nested blocks.", b.Type))
+				n.broken = true
+			}
+			n.nested = append(n.nested, nb)
+		}
+	}
+}
+
+// kindOf is what a block is, without its name: capture "gobench".
+func kindOf(b *hclsyntax.Block) string {
+	s := b.Type
+	for i := 0; i < len(b.Labels)-1; i++ {
+		s += fmt.Sprintf(" %q", b.Labels[i])
+	}
+	return s
+}
+
+func headerOf(b *hclsyntax.Block) string {
+	s := b.Type
+	for _, l := range b.Labels {
+		s += fmt.Sprintf(" %q", l)
+	}
+	return s
+}
+
+// arguments matches the attributes of hb with the fields of b's schema. Others are offered to extra.
+func (c *Config) arguments(b *body, hb *hclsyntax.Body, at *hclsyntax.Block, header string, extra func(*hclsyntax.Attribute) bool, broken *bool) {
+	for _, a := range hb.Attributes {
+		f := b.sch.byName[a.Name]
+		switch {
+		case f != nil:
+			b.args = append(b.args, &arg{f: f, attr: a})
+		case extra != nil && extra(a):
+		default:
+			c.report(errorAt(sumUnknownArg, a.NameRange, "%s", c.unknownArg(b, header, a.Name)))
+			*broken = true
+		}
+	}
+	// Attributes come in the order of a map; fields give them a stable one.
+	slices.SortFunc(b.args, func(x, y *arg) int { return x.f.index - y.f.index })
+	for _, f := range b.sch.fields {
+		if f.required && hb.Attributes[f.name] == nil {
+			c.report(errorAt(sumMissingArg, at.DefRange(), "%s needs the argument %q.", header, f.name))
+			*broken = true
+		}
+	}
+}
+
+func (c *Config) unknownArg(b *body, header, name string) string {
+	s := b.sch
+	if s.nested[name] != nil {
+		return fmt.Sprintf("%s has no argument %q; it is a nested block: write %s { … }.", header, name, name)
+	}
+	known := append(slices.Clone(s.names), b.also...)
+	for _, n := range append(slices.Clone(stageArgs), structural...) {
+		if s.accepts(n) {
+			known = append(known, n)
+		}
+	}
+	text := fmt.Sprintf("%s has no argument %q.", header, name)
+	if slices.Contains(measurementOnly, name) && !s.accepts(name) {
+		return text + " Only measurements have it."
+	}
+	if hint := c.suggest.didYouMean(name, known); hint != "" {
+		return text + hint
+	}
+	if len(known) == 0 {
+		return text + " It has none."
+	}
+	if len(known) <= 12 {
+		return text + " Known are " + oneOf(known) + "."
+	}
+	return text
+}

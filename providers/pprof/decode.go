@@ -1,0 +1,219 @@
+package pprof
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/flameox/flameox/evidence"
+)
+
+// The codes of refusals.
+const (
+	EmptyFile      = "payload_empty"
+	Truncated      = "payload_truncated"
+	Corrupt        = "payload_corrupt"
+	NotAProfile    = "not_a_profile"
+	NoSampleTypes  = "no_sample_types"
+	InputBudget    = "input_budget"
+	MemoryBudget   = "memory_budget"
+	Overflow       = "weights_overflow"
+	SampleTypesDup = "sample_types_ambiguous"
+)
+
+// refusal says why a payload cannot be evidence.
+type refusal struct{ evidence.Limitation }
+
+func (r *refusal) Error() string { return r.Text }
+
+func refuse(code, format string, args ...any) error {
+	return &refusal{evidence.Limitation{Code: code, Text: fmt.Sprintf(format, args...)}}
+}
+
+// decoded is a profile and how it was written.
+type decoded struct {
+	*profile.Profile
+	legacy bool
+}
+
+// decode reads a profile of at most limit bytes of memory once decoded. An error is a *refusal where the
+// payload is at fault.
+func decode(r io.Reader, limit int64) (decoded, error) {
+	// An object of the decoded profile is never smaller than the bytes that describe it, so what is larger than
+	// the limit need not be read to the end.
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	switch {
+	case err != nil:
+		return decoded{}, err
+	case len(data) == 0:
+		return decoded{}, refuse(EmptyFile, "the profile has no bytes: the process ended before it wrote it, or never stopped profiling")
+	case int64(len(data)) > limit:
+		return decoded{}, refuse(MemoryBudget, "the profile is larger than the %d bytes of memory that it may take; raise the extraction's memory budget", limit)
+	}
+	if isGzip(data) {
+		if data, err = inflate(data, limit); err != nil {
+			return decoded{}, err
+		}
+		if isGzip(data) {
+			return decoded{}, refuse(NotAProfile, "the payload is compressed twice; decompress it once")
+		}
+	}
+	if need := footprint(data); need > limit {
+		return decoded{}, refuse(MemoryBudget, "the profile would take about %d bytes of memory and may take %d; raise the extraction's memory budget", need, limit)
+	}
+	return parse(data, protoShaped(data))
+}
+
+func isGzip(data []byte) bool { return len(data) >= 2 && data[0] == 0x1F && data[1] == 0x8B }
+
+// inflate decompresses within the limit, whatever size the data pretends to have.
+func inflate(data []byte, limit int64) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err == nil {
+		data, err = io.ReadAll(io.LimitReader(z, limit+1))
+	}
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
+		return nil, refuse(Truncated, "the profile's gzip data breaks off: the process ended while it was being written, or the file was cut")
+	case err != nil:
+		return nil, refuse(Corrupt, "the profile's gzip data is damaged: %v", err)
+	case int64(len(data)) > limit:
+		return nil, refuse(MemoryBudget, "the profile decompresses to more than the %d bytes of memory that it may take; raise the extraction's memory budget", limit)
+	case len(data) == 0:
+		return nil, refuse(EmptyFile, "the profile is an empty gzip file: the process ended before it wrote it")
+	}
+	return data, nil
+}
+
+// parse hands uncompressed data to the reader. The reader has no bounds of its own and reads formats of twenty years;
+// a panic of its is a refusal of this one payload.
+func parse(data []byte, shaped bool) (d decoded, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = refuse(Corrupt, "the profile makes pprof's reader fail: %v", r)
+		}
+	}()
+	p, err := profile.ParseUncompressed(data)
+	if err != nil {
+		if shaped {
+			return decoded{}, refuse(Truncated, "the profile begins as one and breaks off or is damaged (%v): the process ended while it was being written, or the file was cut", err)
+		}
+		if p, err = profile.ParseData(data); err != nil {
+			return decoded{}, refuse(NotAProfile, "the payload is no profile in pprof's format nor in one of those that came before it: %v", err)
+		}
+		d.legacy = true
+	} else if err := p.CheckValid(); err != nil {
+		return decoded{}, refuse(Corrupt, "the profile contradicts itself: %v", err)
+	}
+	if len(p.SampleType) == 0 {
+		return decoded{}, refuse(NoSampleTypes, "the payload names no sample type, so its figures would have no meaning; it is no profile, or was cut")
+	}
+	if err := p.RemoveUninteresting(); err != nil {
+		return decoded{}, refuse(Corrupt, "the profile's own list of frames to drop is no regular expression: %v", err)
+	}
+	d.Profile = p
+	return d, nil
+}
+
+// Fields of the message Profile, and whether each is a message or text (2) or a number (0).
+var profileFields = map[uint64]uint64{1: 2, 2: 2, 3: 2, 4: 2, 5: 2, 6: 2, 7: 0, 8: 0, 9: 0, 10: 0, 11: 2, 12: 0, 13: 0, 14: 0, 15: 0}
+
+// protoShaped says whether data, which may be the beginning of more, reads as a Profile: only its fields, with their wire
+// types, and a sample type among them. Other protocols have messages as field 1 too, but not messages of two small numbers.
+func protoShaped(data []byte) bool {
+	seen := false
+	for len(data) > 0 {
+		tag, n := binary.Uvarint(data)
+		if n <= 0 {
+			return seen && len(data) < binary.MaxVarintLen64
+		}
+		data = data[n:]
+		field, wire := tag>>3, tag&7
+		want, known := profileFields[field]
+		// Comments (13) are numbers in packed form too.
+		if !known || (wire != want && (field != 13 || wire != 2)) {
+			return false
+		}
+		v, n := binary.Uvarint(data)
+		if n <= 0 {
+			return seen && len(data) < binary.MaxVarintLen64
+		}
+		data = data[n:]
+		if wire == 0 {
+			continue
+		}
+		if v > uint64(len(data)) {
+			return seen
+		}
+		if field == 1 {
+			if !valueType(data[:v]) {
+				return false
+			}
+			seen = true
+		}
+		data = data[v:]
+	}
+	return seen
+}
+
+// valueType says whether data is a ValueType: type and unit as indices of the string table.
+func valueType(data []byte) bool {
+	for len(data) > 0 {
+		tag, n := binary.Uvarint(data)
+		if n <= 0 || (tag != 1<<3 && tag != 2<<3) {
+			return false
+		}
+		data = data[n:]
+		v, n := binary.Uvarint(data)
+		if n <= 0 || v > 1<<31 {
+			return false
+		}
+		data = data[n:]
+	}
+	return true
+}
+
+// footprint is about the memory that the reader takes for data, from above: an empty message of two bytes becomes an
+// object of up to 200, and a byte of a packed list a word in two lists.
+func footprint(data []byte) int64 {
+	var total int64
+	for len(data) > 0 {
+		tag, n := binary.Uvarint(data)
+		if n <= 0 {
+			break
+		}
+		data = data[n:]
+		if fixed := map[uint64]int{1: 8, 5: 4}[tag&7]; fixed > 0 {
+			data = data[min(fixed, len(data)):]
+			continue
+		}
+		v, n := binary.Uvarint(data)
+		if n <= 0 {
+			break
+		}
+		data = data[n:]
+		if tag&7 == 0 {
+			continue
+		}
+		if tag&7 != 2 || v > uint64(len(data)) {
+			break // no protocol buffer from here on, and the reader will stop too
+		}
+		switch tag >> 3 {
+		case 2: // sample: locations and values, and labels, which become maps
+			total += 200 + 20*int64(v)
+		case 4: // location: lines
+			total += 120 + 20*int64(v)
+		case 6: // string
+			total += 16 + int64(v)
+		default:
+			total += 160 + int64(v)
+		}
+		data = data[v:]
+	}
+	return total
+}

@@ -1,0 +1,137 @@
+package pprof
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	pb "github.com/google/pprof/profile"
+
+	"github.com/flameox/flameox/formats/profile"
+)
+
+// grain is what one frame is.
+type grain int
+
+const (
+	byFunction grain = iota
+	byLine
+	byAddress
+)
+
+// Go's runtime charges samples that belong to no function to functions that are never called: see
+// the end of the list of pseudo-functions in runtime/proc.go.
+var goSynthetic = regexp.MustCompile(`^runtime\._(System|ExternalCode|LostExternalCode|GC|LostSIGPROFDuringAtomic64|LostContendedRuntimeLock|VDSO)$`)
+
+// framer makes frames of locations.
+type framer struct {
+	grain grain
+	root  string
+	b     *profile.Builder
+	known map[*pb.Location][]profile.Ref // root to leaf
+}
+
+// stack appends a sample's frames, root to leaf; pprof writes them leaf to root, and within a location the
+// innermost inlined call first.
+func (f *framer) stack(s *pb.Sample, out []profile.Ref) ([]profile.Ref, error) {
+	for i := len(s.Location) - 1; i >= 0; i-- {
+		refs, err := f.location(s.Location[i])
+		if err != nil {
+			return out, err
+		}
+		out = append(out, refs...)
+	}
+	return out, nil
+}
+
+func (f *framer) location(l *pb.Location) ([]profile.Ref, error) {
+	if refs, ok := f.known[l]; ok {
+		return refs, nil
+	}
+	var base profile.Frame
+	inlining := len(l.Line) > 1
+	if m := l.Mapping; m != nil {
+		base.Module, base.BuildID = profile.File(f.root, m.File), m.BuildID
+		inlining = inlining || m.HasInlineFrames
+	}
+	var refs []profile.Ref
+	for i := len(l.Line) - 1; i >= 0; i-- {
+		fr := base
+		line := l.Line[i]
+		if line.Function != nil {
+			fr.Function = line.Function.Name
+			if fr.Function == "" {
+				fr.Function = line.Function.SystemName
+			}
+			fr.File = profile.File(f.root, line.Function.Filename)
+			fr.Synthetic = goSynthetic.MatchString(fr.Function)
+		}
+		if f.grain >= byLine {
+			if line.Line > 0 {
+				fr.Line = profile.Some(line.Line)
+			}
+			if line.Column > 0 {
+				fr.Column = profile.Some(line.Column)
+			}
+			if inlining {
+				fr.Inlined = profile.No
+				if i < len(l.Line)-1 {
+					fr.Inlined = profile.Yes
+				}
+			}
+		}
+		if (f.grain == byAddress || fr.Function == "") && l.Address != 0 {
+			fr.Address, fr.HasAddress = l.Address, true
+		}
+		if err := f.add(&refs, fr); err != nil {
+			return nil, err
+		}
+	}
+	if len(l.Line) == 0 {
+		base.Address, base.HasAddress = l.Address, l.Address != 0
+		if err := f.add(&refs, base); err != nil {
+			return nil, err
+		}
+	}
+	f.known[l] = refs
+	return refs, nil
+}
+
+func (f *framer) add(refs *[]profile.Ref, fr profile.Frame) error {
+	if fr.Function == "" && !fr.HasAddress {
+		fr.Function, fr.Synthetic = "[unknown]", true // neither a name nor a place
+	}
+	r, err := f.b.Frame(fr)
+	*refs = append(*refs, r)
+	return err
+}
+
+// labelsOf are a sample's labels as text, and how many of them had several values. A numeric label has its
+// unit behind it where the profile gives one.
+func labelsOf(s *pb.Sample) (labels map[string]string, several int) {
+	if len(s.Label)+len(s.NumLabel) == 0 {
+		return nil, 0
+	}
+	values := make(map[string][]string, len(s.Label)+len(s.NumLabel))
+	for k, v := range s.Label {
+		values[k] = append(values[k], v...)
+	}
+	for k, v := range s.NumLabel {
+		units := s.NumUnit[k]
+		for i, n := range v {
+			text := strconv.FormatInt(n, 10)
+			if i < len(units) && units[i] != "" {
+				text += " " + units[i]
+			}
+			values[k] = append(values[k], text)
+		}
+	}
+	labels = make(map[string]string, len(values))
+	for k, v := range values {
+		if len(v) > 1 {
+			several++
+		}
+		labels[k] = strings.Join(v, ",")
+	}
+	return labels, several
+}

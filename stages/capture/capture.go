@@ -1,0 +1,228 @@
+// Package capture is the stage kind that runs a producer over a workload and keeps its artifact. What a producer is
+// and how it is called belongs to its provider; when it runs and what the key is belong to the engine.
+package capture
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/flameox/flameox/evidence"
+	"github.com/flameox/flameox/graph"
+	"github.com/flameox/flameox/graph/cache"
+	"github.com/flameox/flameox/graph/facet"
+	"github.com/flameox/flameox/lang"
+	"github.com/flameox/flameox/providers"
+	"github.com/flameox/flameox/stages/extract"
+	"github.com/flameox/flameox/stages/kind"
+	"github.com/flameox/flameox/stages/program"
+	"github.com/flameox/flameox/stages/workload"
+)
+
+// version is raised whenever the record or the artifacts for the same input change; a provider has its own.
+const version = 1
+
+// Kind is the block `capture "<provider>" "<name>"`.
+type Kind struct {
+	providers map[string]providers.Capturer
+	merged    map[string]kind.Merged
+	extract   map[string]any // options of the implied extraction where the block has none
+}
+
+// New makes the kind for all providers that can capture.
+func New(reg *providers.Registry) *Kind {
+	k := &Kind{providers: map[string]providers.Capturer{}, merged: map[string]kind.Merged{}, extract: map[string]any{}}
+	for _, p := range reg.All() {
+		if c, ok := p.(providers.Capturer); ok {
+			k.providers[p.Name()] = c
+			k.merged[p.Name()] = kind.Merge(&Options{}, c.Options())
+			if x, ok := p.(providers.Extractor); ok {
+				k.extract[p.Name()] = lang.Defaults(x.ExtractOptions())
+			}
+		}
+	}
+	return k
+}
+
+// Options are the arguments of every capture; a provider adds its own.
+type Options struct {
+	Workload lang.Ref `arg:"workload" kinds:"workload" doc:"the program to run" facet:"command"`
+	Extract  bool     `arg:"extract" default:"true" doc:"false leaves the artifact without rows" facet:"exempt: decides about another stage"`
+}
+
+// BlockType describes the block with a schema for each provider that can capture.
+func (k *Kind) BlockType() lang.BlockType {
+	bt := lang.BlockType{
+		Type: "capture", Labels: []string{"provider", "name"},
+		Doc:     "Runs a producer over a workload and keeps its artifact unchanged.",
+		Schemas: map[string]*lang.Schema{},
+	}
+	for name, p := range k.providers {
+		s := &lang.Schema{
+			Doc: p.Doc(), Options: k.merged[name].Options, Own: program.OutToken, Results: program.Results(),
+			Stage: true, Measurement: true,
+		}
+		if x, ok := p.(providers.Extractor); ok {
+			s.Nested = map[string]lang.Schema{"extract": {Doc: "options of the extraction that every capture implies", Options: x.ExtractOptions()}}
+			if s.Nested["extract"].Options == nil {
+				s.Nested = nil
+			}
+			s.Implies = []string{"extract"}
+		}
+		bt.Schemas[name] = s
+	}
+	return bt
+}
+
+type stage struct {
+	provider   providers.Capturer
+	options    any // the provider's
+	invocation providers.Invocation
+	workload   *workload.Workload
+	program    *program.Program
+	project    *kind.Project
+	inst       *lang.Instance
+}
+
+// Compile makes a measurement node and, unless it is turned off, the extraction that goes with it.
+func (k *Kind) Compile(inst *lang.Instance, c *kind.Compiler) (*kind.Compiled, error) {
+	provider := k.providers[inst.Block.Labels[0]]
+	parts := k.merged[provider.Name()].Split(inst.Options)
+	o := parts[0].(*Options)
+	w, err := kind.Value[*workload.Workload](c, o.Workload)
+	if err != nil {
+		return nil, err
+	}
+	inv, err := provider.Plan(providers.Workload{
+		Argv: w.Program.Command, Dir: w.Program.Dir, Env: w.Program.Env, Protocol: w.Protocol, ExpectExit: w.Program.ExpectExit,
+	}, parts[1])
+	if err != nil {
+		return nil, err
+	}
+	s := &stage{
+		provider: provider, options: parts[1], invocation: inv, workload: w, project: c.Project, inst: inst,
+		program: w.Program.With(inv.Argv, inv.Env, c),
+	}
+	nature := graph.Measurement
+	if provider.Nature() == providers.Shared {
+		nature = graph.Shared
+	}
+	n := c.Node(inst, nature, s)
+	n.Command = s.program.Display()
+	out := &kind.Compiled{Node: n, Value: extract.Source{Node: n, Provider: provider.Name()}, Results: program.ReadResults}
+	if x, ok := provider.(providers.Extractor); ok && o.Extract {
+		options := inst.Nested["extract"]
+		if options == nil {
+			options = k.extract[x.Name()]
+		}
+		out.Implied = append(out.Implied, extract.Implied(inst, n, x, options, c))
+	}
+	return out, nil
+}
+
+// Actions is one action: the producer over the workload.
+func (s *stage) Actions(ctx context.Context, in *graph.Results) ([]*graph.Action, error) {
+	prepared, err := s.program.Prepare(ctx, in, s.invocation.Collectors)
+	if err != nil {
+		return nil, err
+	}
+	definition := kind.Definition("capture."+s.provider.Name(), 0, s.workload.Options, s.options)
+	definition.Entries[1].Value = fmt.Sprintf("%d.%d", version, s.provider.Version())
+	if d := s.inst.Meta.Distinct; d != "" {
+		definition.Add("distinct", d)
+	}
+	facets := append(prepared.Facets(), definition)
+	if s.provider.Nature() == providers.Measurement {
+		facets = append(facets, program.HostClass(s.project))
+	}
+	if len(s.workload.Identities) > 0 {
+		f := facet.Facet{Name: facet.Identity}
+		for _, id := range s.workload.Identities {
+			f.Add("target", id)
+		}
+		facets = append(facets, f)
+	}
+	return []*graph.Action{{
+		Manifest: facet.New(facets...),
+		Run: func(ctx context.Context, t *graph.Task) (*cache.Record, error) {
+			return s.run(ctx, t, prepared)
+		},
+	}}, nil
+}
+
+// semantics is what the run covers: recorded, because the artifact alone cannot say it.
+type semantics struct {
+	Origin          string          `json:"origin"`
+	Provider        string          `json:"provider"`
+	ProviderVersion int             `json:"provider_version"`
+	Options         any             `json:"options,omitempty"`
+	Scope           providers.Scope `json:"scope"`
+	Containment     string          `json:"containment"`
+	ProfileOf       string          `json:"profile_of,omitempty"`
+}
+
+func (s *stage) run(ctx context.Context, t *graph.Task, prepared *program.Prepared) (*cache.Record, error) {
+	rec, err := prepared.Run(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	sem := semantics{
+		Origin: "capture", Provider: s.provider.Name(), ProviderVersion: s.provider.Version(),
+		Options: s.options, Scope: s.invocation.Scope, Containment: "uncontained",
+	}
+	if p := s.inst.Meta.ProfileOf; p != nil {
+		sem.ProfileOf = p.Address().String()
+	}
+	if rec.Semantics, err = json.Marshal(sem); err != nil {
+		return nil, err
+	}
+	rec.Limitations = append(rec.Limitations, notes(s.invocation.Limitations)...)
+	if rec.Started.IsZero() { // nothing was started
+		rec.Capture = cache.CaptureFailed
+		return rec, nil
+	}
+	if err := program.PutOutputs(t, rec, s.invocation.Outputs); err != nil {
+		return nil, err
+	}
+	if err := prepared.PutPaths(t, rec); err != nil {
+		return nil, err
+	}
+	return rec, s.validate(ctx, t, rec)
+}
+
+// validate lets the provider look at the payloads that were just stored, never at the mutable files they came from.
+func (s *stage) validate(ctx context.Context, t *graph.Task, rec *cache.Record) error {
+	v, ok := s.provider.(providers.Validator)
+	if !ok || !rec.Valid() {
+		return nil
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("keep the artifacts: %w", err)
+	}
+	in := providers.Input{ExpectExit: s.workload.Program.ExpectExit}
+	in.Artifacts, _ = program.Artifacts(t.Store, rec.Outputs)
+	if rec.Exit != nil {
+		in.Exit = *rec.Exit
+	}
+	receipt, err := v.Validate(ctx, in)
+	if err != nil {
+		rec.Validation = cache.ValidationError
+		rec.Invalid = append(rec.Invalid, cache.Note{Code: "validator", Text: err.Error()})
+		return nil
+	}
+	rec.Producer = receipt.Producer
+	rec.Limitations = append(rec.Limitations, notes(receipt.Limitations)...)
+	if !receipt.Valid {
+		rec.Validation = cache.ValidationFailed
+		rec.Invalid = append(rec.Invalid, notes(receipt.Reasons)...)
+	}
+	return nil
+}
+
+func notes(ls []evidence.Limitation) (out []cache.Note) {
+	for _, l := range ls {
+		out = append(out, cache.Note{Code: l.Code, Text: strings.TrimSpace(l.Text)})
+	}
+	return out
+}

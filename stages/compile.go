@@ -1,0 +1,130 @@
+package stages
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flameox/flameox/graph"
+	"github.com/flameox/flameox/lang"
+	"github.com/flameox/flameox/providers"
+	"github.com/flameox/flameox/stages/build"
+	"github.com/flameox/flameox/stages/capture"
+	"github.com/flameox/flameox/stages/environment"
+	"github.com/flameox/flameox/stages/extract"
+	"github.com/flameox/flameox/stages/imports"
+	"github.com/flameox/flameox/stages/kind"
+	"github.com/flameox/flameox/stages/target"
+	"github.com/flameox/flameox/stages/workload"
+)
+
+// Kinds are all stage kinds.
+func Kinds(reg *providers.Registry) []kind.Kind {
+	return []kind.Kind{
+		target.Kind{}, environment.Kind{}, build.Kind{}, workload.Kind{},
+		capture.New(reg), extract.New(reg), imports.Kind{Providers: reg},
+	}
+}
+
+// Language is the language with every stage kind registered.
+func Language(kinds []kind.Kind) *lang.Registry {
+	r := lang.NewRegistry()
+	for _, k := range kinds {
+		r.Register(k.BlockType())
+	}
+	return r
+}
+
+// Experiment is a configuration compiled against a project.
+type Experiment struct {
+	Graph     *graph.Graph
+	Expansion *lang.Expansion
+	compiled  *kind.Compiler
+}
+
+// Compile turns an expanded configuration into a graph. What a stage kind objects to is a diagnostic at its block.
+func Compile(x *lang.Expansion, kinds []kind.Kind, p *kind.Project) (*Experiment, hcl.Diagnostics) {
+	byType := map[string]kind.Kind{}
+	for _, k := range kinds {
+		byType[k.BlockType().Type] = k
+	}
+	c := kind.NewCompiler(p)
+	var diags hcl.Diagnostics
+	var nodes []*graph.Node
+	implied := map[*lang.Instance][]*kind.Compiled{}
+	reported := map[string]bool{}
+	failed := map[*lang.Instance]bool{}
+	for _, inst := range x.Instances {
+		if inst.ImpliedBy != nil {
+			if failed[inst.ImpliedBy] {
+				failed[inst] = true
+				continue
+			}
+			for _, out := range implied[inst.ImpliedBy] {
+				if out.Node.Address.Block == inst.Block.Address() {
+					c.Add(inst, out)
+				}
+			}
+			if c.Of(inst) == nil {
+				panic("stages: " + inst.Address().String() + " is implied by the language and not by its stage kind")
+			}
+			continue
+		}
+		skip := false
+		for _, d := range inst.Deps {
+			skip = skip || failed[d]
+		}
+		if skip {
+			failed[inst] = true
+			continue
+		}
+		out, err := byType[inst.Block.Type].Compile(inst, c)
+		if err != nil {
+			failed[inst] = true
+			d := diagnostic(inst, err)
+			if key := d.Subject.String() + d.Detail; !reported[key] {
+				reported[key] = true
+				diags = append(diags, d)
+			}
+			continue
+		}
+		c.Add(inst, out)
+		nodes = append(nodes, out.Node)
+		for _, i := range out.Implied {
+			nodes = append(nodes, i.Node)
+		}
+		implied[inst] = out.Implied
+	}
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	g, err := graph.New(nodes)
+	if err != nil {
+		return nil, append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Invalid experiment", Detail: capitalize(err.Error()) + "."})
+	}
+	return &Experiment{Graph: g, Expansion: x, compiled: c}, diags
+}
+
+func diagnostic(inst *lang.Instance, err error) *hcl.Diagnostic {
+	r := inst.Block.Range
+	d := &hcl.Diagnostic{
+		Severity: hcl.DiagError,
+		Summary:  "Invalid stage",
+		Detail:   fmt.Sprintf("%s: %s.", inst.Block.Address(), strings.TrimSuffix(err.Error(), ".")),
+		Subject:  &r,
+	}
+	var blocked *graph.BlockedError
+	if errors.As(err, &blocked) {
+		d.Detail = fmt.Sprintf("%s: %s.", inst.Block.Address(), blocked.Error())
+	}
+	return d
+}
+
+func capitalize(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

@@ -1,0 +1,210 @@
+// Package extract is the stage kind that normalizes artifacts into rows. It is pure and content-addressed: its key holds the
+// artifact's digest and the options, never a run, so equal artifacts share one extraction, and a new version of an extractor
+// reads stored artifacts again without measuring anything.
+//
+// Providers parse in a worker process of the same binary, bounded in memory and time, so that a hostile or damaged
+// artifact cannot take flameox down.
+package extract
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flameox/flameox/evidence"
+	"github.com/flameox/flameox/graph"
+	"github.com/flameox/flameox/graph/cache"
+	"github.com/flameox/flameox/graph/facet"
+	"github.com/flameox/flameox/internal/address"
+	"github.com/flameox/flameox/lang"
+	"github.com/flameox/flameox/providers"
+	"github.com/flameox/flameox/stages/kind"
+	"github.com/flameox/flameox/stages/program"
+)
+
+// version is raised whenever the rows' encoding changes for every provider.
+const version = 1
+
+// Kind is the block `extract "<provider>" "<name>"`.
+type Kind struct {
+	providers map[string]providers.Extractor
+	merged    map[string]kind.Merged
+}
+
+// New makes the kind for all providers that can extract.
+func New(reg *providers.Registry) *Kind {
+	k := &Kind{providers: map[string]providers.Extractor{}, merged: map[string]kind.Merged{}}
+	for _, p := range reg.All() {
+		if x, ok := p.(providers.Extractor); ok {
+			k.providers[p.Name()] = x
+			k.merged[p.Name()] = kind.Merge(&Options{}, x.ExtractOptions())
+		}
+	}
+	return k
+}
+
+// Options are the arguments of every standalone extraction; a provider adds its own.
+type Options struct {
+	From lang.Ref `arg:"from" kinds:"capture,import" doc:"the capture or import whose artifact is read" facet:"inputs"`
+}
+
+// Source is a stage whose artifacts can be extracted.
+type Source struct {
+	Node     *graph.Node
+	Provider string
+}
+
+var results = []lang.Attr{
+	{Name: "state", Type: cty.String, Doc: "complete, partial or empty: the worst of the attempts"},
+	{Name: "rows", Type: cty.Number, Doc: "rows in all tables and attempts"},
+	{Name: "limitations", Type: cty.List(cty.String), Doc: "what is missing from the rows, as codes"},
+}
+
+// BlockType describes the block with a schema for each provider that can extract.
+func (k *Kind) BlockType() lang.BlockType {
+	bt := lang.BlockType{
+		Type: "extract", Labels: []string{"provider", "name"},
+		Doc:     "Normalizes artifacts into rows. Every capture implies one.",
+		Schemas: map[string]*lang.Schema{},
+	}
+	for name, m := range k.merged {
+		bt.Schemas[name] = &lang.Schema{Doc: "Rows from artifacts of " + name + ".", Options: m.Options, Results: results, Stage: true}
+	}
+	return bt
+}
+
+type stage struct {
+	provider providers.Extractor
+	options  any
+	source   *graph.Node
+	project  *kind.Project
+}
+
+// Compile makes the node of a standalone block.
+func (k *Kind) Compile(inst *lang.Instance, c *kind.Compiler) (*kind.Compiled, error) {
+	x := k.providers[inst.Block.Labels[0]]
+	parts := k.merged[x.Name()].Split(inst.Options)
+	src, err := kind.Value[Source](c, parts[0].(*Options).From)
+	if err != nil {
+		return nil, err
+	}
+	n := c.Node(inst, graph.Pure, &stage{provider: x, options: parts[1], source: src.Node, project: c.Project})
+	return &kind.Compiled{Node: n, Results: ReadResults}, nil
+}
+
+// Implied is the extraction that goes with a capture: same labels, same axes.
+func Implied(inst *lang.Instance, source *graph.Node, x providers.Extractor, options any, c *kind.Compiler) *kind.Compiled {
+	n := &graph.Node{
+		Address: address.Address{Block: "extract." + inst.Block.Labels[0] + "." + inst.Block.Name(), Axes: inst.Axes},
+		Kind:    "extract." + x.Name(), Nature: graph.Pure, Attempts: 1, Deps: []*graph.Node{source},
+		Stage: &stage{provider: x, options: options, source: source, project: c.Project},
+		Level: source.Level, Labels: source.Labels, File: source.File, Line: source.Line,
+	}
+	return &kind.Compiled{Node: n, Results: ReadResults}
+}
+
+// Actions is one action for each attempt of the source.
+func (s *stage) Actions(_ context.Context, in *graph.Results) ([]*graph.Action, error) {
+	recs := in.Of(s.source)
+	out := make([]*graph.Action, 0, len(recs))
+	definition := kind.Definition("extract."+s.provider.Name(), 0, s.options)
+	definition.Entries[1].Value = fmt.Sprintf("%d.%d", version, s.provider.Version())
+	for _, r := range recs {
+		artifacts, paths := program.Artifacts(s.project.Store, r.Outputs)
+		inputs := facet.Facet{Name: facet.Inputs}
+		for _, a := range artifacts {
+			inputs.AddNote("artifact "+a.Role, a.Digest.String(), a.Name)
+		}
+		if paths != nil {
+			inputs.Add("paths", paths.Digest.String())
+		}
+		out = append(out, &graph.Action{
+			Manifest: facet.New(definition, inputs),
+			For:      r.Run, Provider: s.provider.Name(),
+			Run: func(ctx context.Context, t *graph.Task) (*cache.Record, error) {
+				return s.run(ctx, t, artifacts, paths)
+			},
+		})
+	}
+	return out, nil
+}
+
+func (s *stage) run(ctx context.Context, t *graph.Task, artifacts []providers.Artifact, paths *cache.Output) (*cache.Record, error) {
+	req := request{
+		Provider: s.provider.Name(), Version: s.provider.Version(),
+		Input: providers.Input{Artifacts: artifacts}, Budget: evidence.DefaultBudget(),
+		Out: filepath.Join(t.Dir, "rows"),
+	}
+	if paths != nil {
+		b, err := t.Store.CAS.ReadAll(paths.Digest)
+		if err == nil {
+			err = json.Unmarshal(b, &req.Input.Paths)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read where the capture ran: %w", err)
+		}
+	}
+	var err error
+	if req.Options, err = json.Marshal(s.options); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(req.Out, 0o700); err != nil {
+		return nil, err
+	}
+	rec := &cache.Record{Execution: cache.ExecutionNotApplicable, Capture: cache.CaptureRegistered, Validation: cache.ValidationPassed}
+	res, fail, err := s.work(ctx, t, &req)
+	if err != nil {
+		return nil, err
+	}
+	if fail != nil {
+		rec.Validation, rec.State = cache.ValidationError, string(evidence.Unavailable)
+		rec.Invalid = append(rec.Invalid, *fail)
+		return rec, nil
+	}
+	rec.State, rec.Producer = string(res.Outcome.State), res.Outcome.Producer
+	for _, l := range res.Outcome.Limitations {
+		rec.Limitations = append(rec.Limitations, cache.Note{Code: l.Code, Text: l.Text})
+	}
+	if res.Outcome.State == evidence.Incompatible || res.Outcome.State == evidence.Unavailable {
+		rec.Validation = cache.ValidationFailed
+		rec.Invalid = rec.Limitations
+		return rec, nil
+	}
+	rec.Results = map[string]json.RawMessage{}
+	for k, v := range res.Outcome.Results {
+		if rec.Results[k], err = json.Marshal(v); err != nil {
+			return nil, err
+		}
+	}
+	return rec, program.PutParts(t, rec, res.Parts)
+}
+
+// ReadResults computes the result attributes from the records of all attempts.
+func ReadResults(records []*cache.Summary) (map[string]any, error) {
+	if len(records) == 0 {
+		return nil, nil
+	}
+	rank := map[string]int{string(evidence.Complete): 1, string(evidence.Partial): 2, string(evidence.Empty): 3}
+	state, rows := "", int64(0)
+	codes := []string{}
+	for _, r := range records {
+		rec, err := r.Record()
+		if err != nil {
+			return nil, err
+		}
+		if rank[rec.State] > rank[state] {
+			state = rec.State
+		}
+		for _, o := range rec.Outputs {
+			rows += o.Rows
+		}
+		for _, l := range rec.Limitations {
+			codes = append(codes, l.Code)
+		}
+	}
+	return map[string]any{"state": state, "rows": rows, "limitations": codes}, nil
+}

@@ -1,0 +1,144 @@
+// Package kind is what the stage kinds share: how a kind describes itself to the language, how it turns an instance
+// of its block into a node of the graph, and what it may know of the project.
+//
+// It holds no behaviour of any one kind, and imports none of them.
+package kind
+
+import (
+	"fmt"
+
+	"github.com/flameox/flameox/graph"
+	"github.com/flameox/flameox/graph/cache"
+	"github.com/flameox/flameox/graph/cas"
+	"github.com/flameox/flameox/internal/sources"
+	"github.com/flameox/flameox/internal/token"
+	"github.com/flameox/flameox/lang"
+	"github.com/flameox/flameox/providers"
+)
+
+// Kind is one type of stage block.
+type Kind interface {
+	// BlockType registers the block with the language.
+	BlockType() lang.BlockType
+	// Compile turns one instance into a node. What the instance refers to has been compiled before.
+	Compile(inst *lang.Instance, c *Compiler) (*Compiled, error)
+}
+
+// Compiled is what became of an instance.
+type Compiled struct {
+	Node *graph.Node
+	// Value is what stages that refer to this one use of it: a definition, an environment.
+	Value any
+	// Tokens says what the instance's runtime tokens stand for, by attribute.
+	Tokens map[string]Token
+	// Results turns the node's records into the attributes that output and check read; nil where it has none.
+	Results func(records []*cache.Summary) (map[string]any, error)
+	// Implied are further nodes that come with the instance.
+	Implied []*Compiled
+}
+
+// Token is a runtime token: a path below the tree that Node's result is.
+type Token struct {
+	Node *graph.Node
+}
+
+// Project is what stages may know of the project and use of the machine.
+type Project struct {
+	Root      string // absolute project root
+	Dir       string // folder of the configuration below Root, "" for the root itself
+	Store     *graph.Store
+	Stat      *cas.StatCache
+	Providers *providers.Registry
+	HostClass map[string]string // name → value, part of the key of measurements
+	Environ   map[string]string // the caller's environment
+	Self      string            // this binary, for extraction workers
+	Memo      *Memo             // of one look at the project's files
+	// Secret is the value of a sensitive variable, for the moment a process starts. It goes nowhere else.
+	Secret func(name string) (string, bool)
+
+	sources *sources.Resolver
+}
+
+// Refresh forgets what was read of the project's files. It must not be called while a stage is asked for its actions.
+func (p *Project) Refresh() error {
+	p.Memo.Reset()
+	var err error
+	p.sources, err = sources.New(p.Root)
+	return err
+}
+
+// Sources lists the project's files as they were at the first question since Refresh.
+func (p *Project) Sources() *sources.Resolver { return p.sources }
+
+// Compiler compiles instances in dependency order and remembers them.
+type Compiler struct {
+	Project *Project
+	by      map[*lang.Instance]*Compiled
+	tokens  map[string]Token
+}
+
+// NewCompiler starts with nothing compiled.
+func NewCompiler(p *Project) *Compiler {
+	return &Compiler{Project: p, by: map[*lang.Instance]*Compiled{}, tokens: map[string]Token{}}
+}
+
+// Add remembers what became of an instance.
+func (c *Compiler) Add(inst *lang.Instance, out *Compiled) {
+	c.by[inst] = out
+	for attr, t := range out.Tokens {
+		c.tokens[inst.Address().String()+"."+attr] = t
+	}
+}
+
+// Of is what became of an instance, or nil.
+func (c *Compiler) Of(inst *lang.Instance) *Compiled { return c.by[inst] }
+
+// Value is the value of what a reference points at; the zero T where the reference was not given.
+func Value[T any](c *Compiler, ref lang.Ref) (v T, err error) {
+	if ref.Instance == nil {
+		return v, nil
+	}
+	v, ok := c.by[ref.Instance].Value.(T)
+	if !ok {
+		return v, fmt.Errorf("%s cannot be used here", ref.Instance.Address())
+	}
+	return v, nil
+}
+
+// Tokens finds what each token in the strings stands for. Names that no stage has are left out: they are the stage's own, such as out.dir.
+func (c *Compiler) Tokens(texts ...string) map[string]Token {
+	out := map[string]Token{}
+	for _, s := range texts {
+		for _, name := range token.Names(s) {
+			if t, ok := c.tokens[name]; ok {
+				out[name] = t
+			}
+		}
+	}
+	return out
+}
+
+// Node makes the node of an instance with everything the language knows of it.
+func (c *Compiler) Node(inst *lang.Instance, nature graph.Nature, stage graph.Stage) *graph.Node {
+	n := &graph.Node{
+		Address: inst.Address(), Kind: inst.Block.Kind(), Nature: nature, Stage: stage,
+		Attempts: max(1, inst.Meta.Attempts),
+		Level:    cache.Sensitivity(inst.Meta.Sensitive),
+		Labels:   inst.Meta.Labels,
+		File:     inst.Block.Range.Filename, Line: inst.Block.Range.Start.Line,
+		Exclusive: nature == graph.Measurement,
+		Reuse:     graph.Reuse{Never: inst.Meta.Reuse == "never", Age: inst.Meta.ReuseAge},
+	}
+	if inst.Meta.Exclusive != nil {
+		n.Exclusive = *inst.Meta.Exclusive
+	}
+	seen := map[*graph.Node]bool{}
+	for _, d := range inst.Deps {
+		dep := c.by[d].Node
+		if !seen[dep] {
+			seen[dep] = true
+			n.Deps = append(n.Deps, dep)
+		}
+	}
+	return n
+}

@@ -1,0 +1,172 @@
+package program
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flameox/flameox/graph/facet"
+	"github.com/flameox/flameox/internal/token"
+	"github.com/flameox/flameox/lang"
+	"github.com/flameox/flameox/stages/environment"
+	"github.com/flameox/flameox/stages/kind"
+)
+
+// OutToken is the token that every command may use: the private folder for what it writes.
+var OutToken = []lang.Attr{{Name: "out.dir", Type: cty.String, Doc: "the private folder for what the command writes; outputs are taken from it"}}
+
+// outDir is the name of that token.
+const outDir = "out.dir"
+
+// upstreamPrefix begins the names under which upstream outputs stand in keys.
+const upstreamPrefix = "upstream#"
+
+// Declared is a command as a block declares it. Strings may hold tokens.
+type Declared struct {
+	Command     []string
+	Cwd         string // relative to the configuration
+	Env         map[string]string
+	Sources     []string // nil: the default list; empty: none
+	Host        *environment.Host
+	Timeout     time.Duration
+	Grace       time.Duration
+	ExpectExit  []int
+	OutputLimit int64
+	MemoryLimit int64
+}
+
+// Program is a declared command with what its tokens stand for. It is immutable.
+type Program struct {
+	Declared
+	Dir     string // working directory relative to the project root, "" for the root
+	project *kind.Project
+	tokens  map[string]kind.Token
+}
+
+// New checks a declaration. Errors name the argument.
+func New(d Declared, c *kind.Compiler) (*Program, error) {
+	if len(d.Command) == 0 || d.Command[0] == "" {
+		return nil, fmt.Errorf("command is empty: give the program and its arguments as a list")
+	}
+	if d.Grace < 0 || d.Grace > time.Minute {
+		return nil, fmt.Errorf("grace is %s: give at most 60s", d.Grace)
+	}
+	if d.Timeout <= 0 || d.Timeout > 24*time.Hour {
+		return nil, fmt.Errorf("timeout is %s: give more than 0 and at most 24h", d.Timeout)
+	}
+	if path.IsAbs(d.Cwd) {
+		return nil, fmt.Errorf("cwd is %q: give a folder relative to the configuration", d.Cwd)
+	}
+	dir := path.Join(c.Project.Dir, d.Cwd)
+	if dir == ".." || strings.HasPrefix(dir, "../") {
+		return nil, fmt.Errorf("cwd is %q, which leaves the project", d.Cwd)
+	}
+	if dir == "." {
+		dir = ""
+	}
+	for name := range d.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00") {
+			return nil, fmt.Errorf("env has the name %q, which no variable can have", name)
+		}
+	}
+	if d.Host == nil {
+		var err error
+		if d.Host, err = environment.New(nil, c.Project); err != nil {
+			return nil, err
+		}
+	}
+	return (&Program{Declared: d, Dir: dir, project: c.Project}).with(c), nil
+}
+
+// With is the program with other arguments, more variables and no other change: what a provider makes of a workload.
+func (p *Program) With(argv []string, env map[string]string, c *kind.Compiler) *Program {
+	q := *p
+	q.Command = argv
+	if len(env) > 0 {
+		q.Env = map[string]string{}
+		for k, v := range p.Env {
+			q.Env[k] = v
+		}
+		for k, v := range env {
+			q.Env[k] = v
+		}
+	}
+	return q.with(c)
+}
+
+func (p *Program) with(c *kind.Compiler) *Program {
+	texts := append([]string{}, p.Command...)
+	for _, v := range p.Env {
+		texts = append(texts, v)
+	}
+	for _, v := range p.Host.Tracked {
+		texts = append(texts, v)
+	}
+	p.tokens = c.Tokens(texts...)
+	return p
+}
+
+// Display is the command as a person would write it, tokens named.
+func (p *Program) Display() string {
+	args := make([]string, len(p.Command))
+	for i, a := range p.Command {
+		args[i] = quoteShell(token.Display(a))
+	}
+	return strings.Join(args, " ")
+}
+
+// canonical numbers the tokens of upstream stages in order of first use, so that a key holds what a token stands for
+// and never the name of a block.
+type canonical struct {
+	p     *Program
+	order []string
+	index map[string]int
+}
+
+func (c *canonical) text(s string) string {
+	out, err := token.Expand(s, func(name string) (string, error) {
+		if _, upstream := c.p.tokens[name]; !upstream {
+			return "${" + name + "}", nil
+		}
+		i, ok := c.index[name]
+		if !ok {
+			i = len(c.order) + 1
+			c.index[name] = i
+			c.order = append(c.order, name)
+		}
+		attr := name[strings.LastIndexByte(name, '.')+1:]
+		return "${" + upstreamPrefix + strconv.Itoa(i) + "." + attr + "}", nil
+	})
+	if err != nil {
+		return s // Prepare reports a token that was cut apart before anything runs
+	}
+	return out
+}
+
+// commandFacet is argv, working directory and environment, with tokens in place of values.
+func (p *Program) commandFacet(c *canonical) facet.Facet {
+	f := facet.Facet{Name: facet.Command}
+	for i, a := range p.Command {
+		f.Add("argv["+strconv.Itoa(i)+"]", c.text(a))
+	}
+	f.Add("cwd", p.Dir)
+	env := map[string]string{}
+	for k, v := range p.Env {
+		env[k] = c.text(v)
+	}
+	p.Host.Facts(&f, env)
+	return f
+}
+
+// HostClass is the facet of the class of machine.
+func HostClass(p *kind.Project) facet.Facet {
+	f := facet.Facet{Name: facet.HostClass}
+	for _, name := range sortedKeys(p.HostClass) {
+		f.Add(name, p.HostClass[name])
+	}
+	return f
+}

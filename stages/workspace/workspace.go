@@ -1,0 +1,185 @@
+// Package workspace opens an experiment: it finds the project and its store, loads and compiles the configuration, and holds
+// what every command needs. Opening takes no lock and starts no process but git.
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/flameox/flameox/graph"
+	"github.com/flameox/flameox/graph/broker"
+	"github.com/flameox/flameox/graph/cache"
+	"github.com/flameox/flameox/graph/cas"
+	"github.com/flameox/flameox/internal/digest"
+	"github.com/flameox/flameox/internal/git"
+	"github.com/flameox/flameox/internal/host"
+	"github.com/flameox/flameox/internal/vfs"
+	"github.com/flameox/flameox/lang"
+	"github.com/flameox/flameox/providers"
+	"github.com/flameox/flameox/stages"
+	"github.com/flameox/flameox/stages/kind"
+)
+
+// StoreDir is the folder of the store in the project.
+const StoreDir = ".flameox"
+
+// Options say which experiment to open.
+type Options struct {
+	Dir       string // of the configuration
+	Environ   []string
+	Vars      []string // name=value
+	VarFiles  []string
+	Version   string
+	Self      string // this binary
+	Now       func() time.Time
+	FS        vfs.FS
+	Providers *providers.Registry
+}
+
+// Workspace is an opened project with its store. The configuration is loaded by Load.
+type Workspace struct {
+	Project *kind.Project
+	Store   *graph.Store
+	Repo    *git.Repo // nil outside git
+	Config  *lang.Config
+	diags   hcl.Diagnostics // of loading it
+	kinds   []kind.Kind
+}
+
+// Open finds the project, reads the configuration and opens the store, without changing anything. The configuration may be
+// missing or wrong: that is Load's to report, and commands that only read results do not need it.
+func Open(ctx context.Context, o Options) (*Workspace, error) {
+	dir, err := filepath.Abs(o.Dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the experiment: %w", err)
+	}
+	w := &Workspace{kinds: stages.Kinds(o.Providers)}
+	root, home := dir, dir
+	repo, err := git.Find(dir)
+	switch {
+	case err == nil:
+		w.Repo = repo
+		root, home = repo.Root, repo.Home()
+	case !errors.Is(err, git.ErrNotRepository):
+		return nil, err
+	}
+	rel, err := filepath.Rel(root, dir)
+	if err != nil {
+		return nil, err
+	}
+	experiment := filepath.ToSlash(rel)
+	if experiment == "." {
+		experiment = ""
+	}
+	w.Config, w.diags = lang.Load(dir, stages.Language(w.kinds), lang.Input{
+		Root: root, Version: o.Version, GitRevision: w.gitRevision(ctx),
+		Values: lang.Values{Environ: o.Environ, Vars: o.Vars, VarFiles: o.VarFiles},
+	})
+	storeDir := filepath.Join(home, StoreDir)
+	if p := w.Config.Settings.StorePath; p != "" {
+		if storeDir = p; !filepath.IsAbs(p) {
+			storeDir = filepath.Join(dir, p)
+		}
+	}
+	w.Project = &kind.Project{
+		Root: root, Dir: experiment, HostClass: host.Class(), Environ: environ(o.Environ), Self: o.Self, Memo: kind.NewMemo(),
+		Secret: w.Config.Secret,
+	}
+	if err := w.openStore(o, storeDir, experiment); err != nil {
+		return nil, err
+	}
+	w.Project.Store = w.Store
+	w.Project.Stat = cas.OpenStatCache(filepath.Join(storeDir, "cache", "stat"), o.FS)
+	return w, w.Project.Refresh()
+}
+
+func (w *Workspace) openStore(o Options, dir, experiment string) error {
+	blobs, err := cas.Open(dir, o.FS)
+	if err != nil {
+		return err
+	}
+	records, err := cache.Open(dir, o.FS, o.Now)
+	if err != nil {
+		return err
+	}
+	name := host.Name()
+	id := digest.SumString(dir).String()[:12]
+	w.Store = &graph.Store{
+		Dir: dir, Experiment: experiment, CAS: blobs, Cache: records,
+		ID: id, Broker: broker.New(broker.Options{Store: id}), Now: o.Now, HostName: name, Version: o.Version,
+		Host: func() cache.Host {
+			return cache.Host{Name: name, Class: w.Project.HostClass, Covariates: host.Covariates(), Volatile: host.Volatile()}
+		},
+	}
+	return nil
+}
+
+// Load expands and compiles the configuration that Open has read.
+func (w *Workspace) Load() (*stages.Experiment, hcl.Diagnostics) {
+	x, diags := w.Config.Expand()
+	diags = append(slices.Clone(w.diags), diags...)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	e, more := stages.Compile(x, w.kinds, w.Project)
+	return e, append(diags, more...)
+}
+
+func (w *Workspace) gitRevision(ctx context.Context) func(string) (string, error) {
+	return func(revision string) (string, error) {
+		if w.Repo == nil {
+			return "", git.ErrNotRepository
+		}
+		return w.Repo.Resolve(ctx, revision)
+	}
+}
+
+// Save writes what was learned of the project's files, so that the next command need not read them again. It is a cache:
+// an error costs time only.
+func (w *Workspace) Save() {
+	if _, err := os.Stat(w.Store.Dir); err != nil {
+		return // nothing was ever applied here: leave no folder behind
+	}
+	w.Project.Stat.Save()
+	w.Store.CAS.Save()
+	w.Store.Cache.Close()
+}
+
+// Init makes the store's folder, which git is told to ignore.
+func (w *Workspace) Init() error {
+	if err := os.MkdirAll(filepath.Join(w.Store.Dir, "lock"), 0o755); err != nil {
+		return fmt.Errorf("make the store: %w", err)
+	}
+	ignore := filepath.Join(w.Store.Dir, ".gitignore")
+	if _, err := os.Stat(ignore); err == nil {
+		return nil
+	}
+	if err := os.WriteFile(ignore, []byte("# Everything here belongs to flameox and can be large. Share evidence with flameox, not with git.\n*\n"), 0o644); err != nil {
+		return fmt.Errorf("make the store: %w", err)
+	}
+	return nil
+}
+
+// Close ends what the broker started.
+func (w *Workspace) Close() error { return w.Store.Broker.Close() }
+
+func environ(list []string) map[string]string {
+	m := make(map[string]string, len(list))
+	for _, e := range list {
+		if name, value, ok := strings.Cut(e, "="); ok {
+			m[name] = value
+		}
+	}
+	return m
+}

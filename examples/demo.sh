@@ -42,9 +42,15 @@ expect() {
 	[ "$got" = "$want" ] || fail "flameox $* ended with $got, want $want"
 }
 
-# runs_nothing and runs_something: what plan -detailed-exitcode says, in words.
-runs_nothing() { expect 0 plan -detailed-exitcode; }
+# What plan says, in words. Where nothing is to be done its last line is enough here.
 runs_something() { expect 2 plan -detailed-exitcode; }
+runs_nothing() {
+	plan=$(expect 0 plan -detailed-exitcode) || {
+		printf '%s\n' "$plan"
+		exit 1
+	}
+	printf '%s\n' "$plan" | sed -n '1p;$p'
+}
 
 heading '1. A small Go library in a git repository, and its experiment'
 cp -R "$here/quickstart" "$work/sorting"
@@ -92,13 +98,14 @@ runs_nothing
 
 heading '10. The evidence is Parquet, and SQL asks it'
 expect 0 query "
-  SELECT axes['impl'] AS impl, axes['n'] AS n, count(*) AS samples, round(median(coalesce(value_int, value_float))) AS median_ns
-  FROM measurements WHERE unit = 'ns' AND valid GROUP BY ALL ORDER BY n, impl"
+  SELECT run_axes['impl'] AS impl, run_axes['n'] AS n, count(*) AS samples, median(value) AS median_ns
+  FROM (SELECT *, coalesce(value_int, value_float) AS value FROM measurements_runs)
+  WHERE unit = 'ns/op' AND run_valid GROUP BY ALL ORDER BY n, impl"
 
-heading 'Where quick spends its time, from the profiles'
+heading '11. Where the time goes, from the profiles'
 expect 0 query "
-  SELECT function, sum(self) AS self
-  FROM frame_values JOIN frames USING (run, artifact, frame) WHERE metric = 'cpu' GROUP BY function ORDER BY self DESC LIMIT 5"
+  SELECT address, function, round(100 * self_share) AS self_percent
+  FROM hotspots WHERE metric = 'cpu' AND self_share > 0.1 ORDER BY address, self DESC"
 
-heading 'Every run is kept'
-expect 0 runs
+heading '12. Every run is kept; these made the evidence'
+expect 0 runs -limit 5

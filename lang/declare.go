@@ -52,41 +52,12 @@ type arg struct {
 	late *deferredProto // of a Deferred
 }
 
-// metaArgs are the arguments that every stage has and that are ordinary values.
-type metaArgs struct {
-	Description string            `arg:"description,optional" doc:"what the block is for, shown in listings" facet:"exempt: text for people"`
-	Labels      map[string]string `arg:"labels,optional" doc:"names and values to select and group results by" facet:"exempt: text for people"`
-	Sensitive   string            `arg:"sensitive,optional" doc:"\"public\", \"internal\" or \"sensitive\" (or true): who may see the artifacts" facet:"exempt: does not change what is computed"`
-	Attempts    *int              `arg:"attempts" doc:"how many valid attempts there must be" facet:"exempt: selects attempts of one key"`
-	Exclusive   *bool             `arg:"exclusive" doc:"whether nothing else may run meanwhile" facet:"exempt: does not change what is computed"`
-	Reuse       *string           `arg:"reuse" doc:"\"auto\", \"never\", or the age up to which a result is reused, such as \"24h\"" facet:"exempt: decides about reuse"`
-	Distinct    string            `arg:"distinct,optional" doc:"keeps two otherwise identical stages apart" facet:"identity"`
-}
-
-var metaSchema = mustCompile(&Schema{Doc: "arguments of every stage", Options: &metaArgs{}})
-
-// structural are the arguments of every stage that decide about instances and order; they are no values of the stage.
-var structural = []string{"for_each", "matrix", "depends_on", "profile_of"}
-
-// measurementOnly are the arguments that only measurements have.
-var measurementOnly = []string{"attempts", "exclusive", "reuse", "distinct", "profile_of"}
-
-// stageArgs are the names in metaArgs, as a list of its own because schemas are compiled before metaSchema is.
-var stageArgs = []string{"description", "labels", "sensitive", "attempts", "exclusive", "reuse", "distinct"}
-
 func mustCompile(s *Schema) *schema {
 	c, err := compile(s, false)
 	if err != nil {
 		panic("lang: " + err.Error())
 	}
 	return c
-}
-
-func (s *schema) accepts(name string) bool {
-	if !s.Stage {
-		return false
-	}
-	return (slices.Contains(stageArgs, name) || slices.Contains(structural, name)) && (s.Measurement || !slices.Contains(measurementOnly, name))
 }
 
 var metaBlocks = []string{"flameox", "variable", "locals", "output", "check"}

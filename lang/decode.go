@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
@@ -282,6 +283,9 @@ func whole(v cty.Value, bits int) (int64, error) {
 func canonicalNumber(n *big.Float) (string, error) {
 	if e := n.MantExp(nil); n.IsInf() || e > 1100 || e < -1100 {
 		return "", fmt.Errorf("the number is too large or too small")
+	}
+	if i, exact := n.Int64(); exact == big.Exact {
+		return strconv.FormatInt(i, 10), nil
 	}
 	return n.Text('f', -1), nil
 }

@@ -74,7 +74,8 @@ type lateExpr struct {
 type lateBlock struct {
 	n       *node
 	insts   []*Instance // all, or the ones chosen literally
-	axes    bool        // an object by key
+	all     bool
+	axes    bool // an object by key
 	splat   bool
 	objects bool
 }

@@ -166,18 +166,19 @@ func (e *expansion) bind(p *deferredProto, ctx *hcl.EvalContext) *lateExpr {
 		}
 		b.splat = b.splat || place.splat
 		b.objects = b.objects || !place.splat
+		if b.all {
+			continue
+		}
 		if place.u.keyed {
 			need[n][st.instance(place.u.key)] = true
 			continue
 		}
-		for _, inst := range st.insts {
-			need[n][inst] = true
-		}
+		b.all = true
 	}
 	slices.SortStableFunc(l.blocks, func(a, b *lateBlock) int { return a.n.order - b.n.order })
 	for _, b := range l.blocks {
 		for _, inst := range e.of(b.n).insts {
-			if need[b.n][inst] {
+			if b.all || need[b.n][inst] {
 				b.insts = append(b.insts, inst)
 			}
 		}

@@ -153,6 +153,9 @@ const (
 	maxKnown = 5000
 )
 
+// tired says that no more suggestions will come, so that what they would be chosen from need not be collected.
+func (s *suggester) tired() bool { return s.asked > maxAsked }
+
 // didYouMean is ` Did you mean "x"?` with a leading space, or "".
 func (s *suggester) didYouMean(name string, known []string) string {
 	s.asked++
@@ -163,7 +166,7 @@ func (s *suggester) didYouMean(name string, known []string) string {
 		}
 		return ""
 	}
-	if s.asked > maxAsked || len(known) > maxKnown || len(name) > 200 {
+	if s.tired() || len(known) > maxKnown || len(name) > 200 {
 		return ""
 	}
 	if near := address.Suggest(name, known); near != "" && near != name {
@@ -188,15 +191,17 @@ func oneOfPlain(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
-// someOf is the first names of a long list: `"a", "b" and 40 more`.
-func someOf(names []string) string {
-	const most = 6
-	if len(names) <= most {
+// maxNamed is how many names of a long list someOf shows.
+const maxNamed = 6
+
+// someOf is the first of n names: `"a", "b" and 40 more`. Only maxNamed names need to be there.
+func someOf(names []string, n int) string {
+	if n <= maxNamed {
 		return oneOf(names)
 	}
-	quoted := make([]string, most)
+	quoted := make([]string, maxNamed)
 	for i := range quoted {
 		quoted[i] = fmt.Sprintf("%q", names[i])
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(quoted, ", "), len(names)-most)
+	return fmt.Sprintf("%s and %d more", strings.Join(quoted, ", "), n-maxNamed)
 }

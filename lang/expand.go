@@ -261,12 +261,12 @@ func (e *expansion) chosen(u *use) *Instance {
 		return nil
 	}
 	var keys []string
-	for _, inst := range st.insts {
+	for _, inst := range st.insts[:min(len(st.insts), maxNamed)] {
 		keys = append(keys, inst.Axes.Key())
 	}
 	hint := " It has none, because an axis is empty."
 	if len(keys) > 0 {
-		hint = " It has " + someOf(keys) + "."
+		hint = " It has " + someOf(keys, len(st.insts)) + "."
 	}
 	e.report(errorAt(sumUnknownInstance, u.rng, "%s has no instance %q.%s", u.to.Address(), u.key, hint))
 	return nil
@@ -327,7 +327,7 @@ func (e *expansion) unknownValues(n *node, a *ownAxis, unknown []string, known m
 	slices.Sort(keys)
 	hint := e.c.suggest.didYouMean(unknown[0], keys)
 	if hint == "" {
-		hint = " It has " + someOf(keys) + "."
+		hint = " It has " + someOf(keys, len(keys)) + "."
 	}
 	more := ""
 	if len(unknown) > 1 {

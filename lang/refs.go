@@ -18,10 +18,11 @@ import (
 type use struct {
 	to    *node
 	keyed bool
-	key   string // of the instance, in canonical form, where keyed
-	token string // name of the runtime token, where one is meant
-	rest  hcl.Traversal
-	rng   hcl.Range
+	key   string        // of the instance, in canonical form, where keyed
+	token string        // name of the runtime token, where one is meant
+	rest  hcl.Traversal // what follows block and instance
+	rng   hcl.Range     // of block and instance
+	src   hcl.Range     // of all of it
 }
 
 // scope says what an expression may mention.
@@ -258,13 +259,13 @@ func (c *Config) resolve(t hcl.Traversal) (*use, *hcl.Diagnostic) {
 	if to == nil {
 		var same []string
 		for _, known := range c.nodes {
-			if known.Type == bt.Type {
+			if known.Type == bt.Type && !c.suggest.tired() {
 				same = append(same, known.Address())
 			}
 		}
 		return nil, errorAt(sumUnknownRef, t[:n+1].SourceRange(), "There is no %s.%s", addr, c.suggest.didYouMean(addr, same))
 	}
-	u := &use{to: to, rest: t[n+1:], rng: t[:n+1].SourceRange()}
+	u := &use{to: to, rest: t[n+1:], rng: t[:n+1].SourceRange(), src: t.SourceRange()}
 	if len(u.rest) > 0 {
 		if idx, ok := u.rest[0].(hcl.TraverseIndex); ok {
 			key, isText := attrAt(u.rest, 0)

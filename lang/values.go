@@ -229,7 +229,11 @@ func (c *Config) varFile(path string) map[string]cty.Value {
 		}
 		return v.AsValueMap()
 	}
-	c.Files[path] = &hcl.File{Bytes: src}
+	// An excerpt of a file that may hold a secret is not shown.
+	secrets := slices.ContainsFunc(c.Variables, func(v *Variable) bool { return v.Sensitive })
+	if !secrets {
+		c.Files[path] = &hcl.File{Bytes: src}
+	}
 	if !c.acceptable(src, path) {
 		return nil
 	}
@@ -238,7 +242,9 @@ func (c *Config) varFile(path string) map[string]cty.Value {
 		c.report(fromHCL(sumSyntax, diags, "", false)...)
 		return nil
 	}
-	c.Files[path] = f
+	if !secrets {
+		c.Files[path] = f
+	}
 	b := f.Body.(*hclsyntax.Body)
 	for _, nb := range b.Blocks {
 		c.report(errorAt(sumBadVarFile, nb.TypeRange, "A variable file has only names and values, such as rows = 1000."))

@@ -214,7 +214,7 @@ func versionCommand() *cli.Command {
 		Flags: []cli.Flag{jsonFlag},
 		Action: func(c *cli.Context) error {
 			if c.Bool("json") {
-				return printJSON(c, map[string]string{"flameox": versionText()})
+				return printJSON(c, versionDocument{versionText()})
 			}
 			fmt.Fprintln(c.App.Writer, "flameox "+versionText())
 			return nil

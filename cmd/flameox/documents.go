@@ -120,6 +120,11 @@ type graphNode struct {
 	Needs     []string     `json:"needs" doc:"what it refers to"`
 }
 
+// versionDocument is what `version -json` prints.
+type versionDocument struct {
+	Flameox string `json:"flameox" doc:"the version of this binary"`
+}
+
 // tablesDocument is what `tables -json` prints.
 type tablesDocument struct {
 	Format int        `json:"format_version" doc:"version of this document, 1"`

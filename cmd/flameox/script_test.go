@@ -13,7 +13,7 @@ import (
 // TestMain lets the test binary stand for flameox: scripts call it by that name, and it starts itself as supervisor
 // and extraction worker as the real binary does.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "__") {
+	if os.Getenv(asMain) != "" || len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "__") {
 		os.Exit(run(os.Args))
 	}
 	testscript.Main(m, map[string]func(){

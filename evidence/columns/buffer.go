@@ -99,6 +99,8 @@ type Vector struct {
 	pairs    []pair // scratch of Map
 	last     *byte  // the text that was found valid last
 	lastLen  int
+	defs     []int16 // scratch of reading
+	reps     []int16
 }
 
 type pair struct{ key, value string }

@@ -3,13 +3,17 @@ package columns
 import (
 	"errors"
 	"fmt"
+	"slices"
 
-	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/file"
 )
 
 // batch is how many levels are read at once.
 const batch = 4096
+
+// maxElements bounds the elements of all lists of one row group: levels compress so well that a damaged page
+// of a few bytes can announce billions.
+const maxElements = 1 << 27
 
 // readLeaf appends one column chunk. fileNullable says whether the file's column has one definition level
 // that the vector's column may lack or have in addition.
@@ -22,16 +26,20 @@ func (v *Vector) readLeaf(l *leaf, cr file.ColumnChunkReader, fileNullable bool,
 	if fileDef+raise != v.maxDef || fileRep != v.maxRep {
 		return fmt.Errorf("levels %d and %d are not those of its type", fileDef, fileRep)
 	}
+	// One more than there are rows, so that a chunk with too many values is noticed.
+	n := min(batch, rows+1)
 	var defs, reps []int16
 	if fileDef > 0 {
-		defs = make([]int16, batch)
+		v.defs = slices.Grow(v.defs[:0], n)
+		defs = v.defs[:n]
 	}
 	if fileRep > 0 {
-		reps = make([]int16, batch)
+		v.reps = slices.Grow(v.reps[:0], n)
+		reps = v.reps[:n]
 	}
-	seen, got := 0, 0
+	seen, got, values := 0, 0, len(l.bytes)
 	for cr.HasNext() {
-		total, read, err := l.readBatch(cr, defs, reps)
+		total, read, err := l.readBatch(cr, n, defs, reps)
 		if err != nil {
 			return err
 		}
@@ -72,6 +80,9 @@ func (v *Vector) readLeaf(l *leaf, cr file.ColumnChunkReader, fileNullable bool,
 			seen += int(total)
 		}
 		got += int(total)
+		if seen > rows || got > rows+maxElements {
+			return fmt.Errorf("more values than %d rows can have", rows)
+		}
 	}
 	if err := cr.Err(); err != nil {
 		return err
@@ -79,30 +90,35 @@ func (v *Vector) readLeaf(l *leaf, cr file.ColumnChunkReader, fileNullable bool,
 	if seen != rows {
 		return fmt.Errorf("%d rows where the row group has %d", seen, rows)
 	}
-	for _, b := range l.bytes[len(l.bytes)-min(got, len(l.bytes)):] {
+	for _, b := range l.bytes[values:] {
 		v.text += int64(len(b))
 	}
 	return nil
 }
 
-func (l *leaf) readBatch(cr file.ColumnChunkReader, defs, reps []int16) (total int64, read int, err error) {
+// readBatch reads up to n levels and appends the values that are there.
+func (l *leaf) readBatch(cr file.ColumnChunkReader, n int, defs, reps []int16) (total int64, read int, err error) {
 	switch cr := cr.(type) {
 	case *file.ByteArrayColumnChunkReader:
-		var vals [batch]parquet.ByteArray
-		total, read, err = cr.ReadBatch(batch, vals[:], defs, reps)
-		l.bytes = append(l.bytes, vals[:read]...)
+		at := len(l.bytes)
+		l.bytes = slices.Grow(l.bytes, n)
+		total, read, err = cr.ReadBatch(int64(n), l.bytes[at:at+n], defs, reps)
+		l.bytes = l.bytes[:at+read]
 	case *file.Int64ColumnChunkReader:
-		var vals [batch]int64
-		total, read, err = cr.ReadBatch(batch, vals[:], defs, reps)
-		l.ints = append(l.ints, vals[:read]...)
+		at := len(l.ints)
+		l.ints = slices.Grow(l.ints, n)
+		total, read, err = cr.ReadBatch(int64(n), l.ints[at:at+n], defs, reps)
+		l.ints = l.ints[:at+read]
 	case *file.Float64ColumnChunkReader:
-		var vals [batch]float64
-		total, read, err = cr.ReadBatch(batch, vals[:], defs, reps)
-		l.floats = append(l.floats, vals[:read]...)
+		at := len(l.floats)
+		l.floats = slices.Grow(l.floats, n)
+		total, read, err = cr.ReadBatch(int64(n), l.floats[at:at+n], defs, reps)
+		l.floats = l.floats[:at+read]
 	case *file.BooleanColumnChunkReader:
-		var vals [batch]bool
-		total, read, err = cr.ReadBatch(batch, vals[:], defs, reps)
-		l.bools = append(l.bools, vals[:read]...)
+		at := len(l.bools)
+		l.bools = slices.Grow(l.bools, n)
+		total, read, err = cr.ReadBatch(int64(n), l.bools[at:at+n], defs, reps)
+		l.bools = l.bools[:at+read]
 	default:
 		err = fmt.Errorf("no column of a table is read by %T", cr)
 	}

@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -29,15 +28,15 @@ func one(stack string, w int64) sample { return sample{stack: stack, weights: []
 
 type tables struct {
 	sum    Summary
-	frames map[string]string      // id: function
-	values map[string][3]int64    // function/metric: self, inclusive, samples
-	edges  map[string][2]int64    // parent>child/metric: weight, samples
-	stacks []string               // path=weight, in order
-	bytes  map[string]string      // table: content
-	rows   map[string][]evidenceX // table: rows in order
+	frames map[string]string     // id: function
+	values map[string][3]int64   // function/metric: self, inclusive, samples
+	edges  map[string][2]int64   // parent>child/metric: weight, samples
+	stacks []string              // path=weight, in order
+	bytes  map[string]string     // table: content
+	rows   map[string][]tableRow // table: rows in order
 }
 
-type evidenceX map[string]any
+type tableRow map[string]any
 
 func build(t *testing.T, opt Options, samples []sample) (tables, error) {
 	t.Helper()
@@ -63,7 +62,7 @@ func build(t *testing.T, opt Options, samples []sample) (tables, error) {
 
 func finish(t *testing.T, b *Builder) (tables, error) {
 	t.Helper()
-	out := tables{frames: map[string]string{}, values: map[string][3]int64{}, edges: map[string][2]int64{}, bytes: map[string]string{}, rows: map[string][]evidenceX{}}
+	out := tables{frames: map[string]string{}, values: map[string][3]int64{}, edges: map[string][2]int64{}, bytes: map[string]string{}, rows: map[string][]tableRow{}}
 	sink := evidence.NewSink(t.TempDir(), evidence.FileMeta{Artifact: digest.SumString("x"), Provider: "test", ProviderVersion: 1}, b.opt.Budget)
 	defer sink.Discard()
 	var err error
@@ -81,7 +80,7 @@ func finish(t *testing.T, b *Builder) (tables, error) {
 		}
 		out.bytes[p.Table] = string(data)
 		if err := evidence.Scan(p.Path, evidence.ScanOptions{}, func(cols []evidence.Column, row []any) error {
-			r := evidenceX{}
+			r := tableRow{}
 			for i, c := range cols {
 				r[c.Name] = row[i]
 			}
@@ -345,7 +344,7 @@ func TestARowWithoutASampleIsAbsent(t *testing.T) {
 	if _, ok := got.values["z/alloc"]; ok {
 		t.Error("z has a row although it has no weight")
 	}
-	if v, ok := got.values["diff/alloc"]; !ok || v != [3]int64{0 + 0, 0, 2} {
+	if v, ok := got.values["diff/alloc"]; !ok || v != [3]int64{0, 0, 2} {
 		t.Errorf("weights that cancel out were dropped: %v", got.values)
 	}
 	if got.values["main/alloc"] != [3]int64{0, 12, 4} || got.values["main/inuse"] != [3]int64{0, 4, 1} {
@@ -390,78 +389,6 @@ func TestAWrongNumberOfWeightsIsAnError(t *testing.T) {
 	b := New(Options{Metrics: cpu})
 	if err := b.Add(nil, []int64{1, 2}, nil); err == nil {
 		t.Error("two weights were taken for one metric")
-	}
-}
-
-func TestFileIsRelativeOnlyBelowTheRoot(t *testing.T) {
-	for _, c := range []struct{ root, name, want string }{
-		{"/home/u/p", "/home/u/p/a/b.go", "a/b.go"},
-		{"/home/u/p", "/home/u/p/a/../b.go", "b.go"},
-		{"/home/u/p/", "/home/u/p/b.go", "b.go"},
-		{"/home/u/p", "/home/u/pq/b.go", "/home/u/pq/b.go"},
-		{"/home/u/p", "/home/u/p/../q/b.go", "/home/u/p/../q/b.go"},
-		{"/home/u/p", "/home/u/p", "/home/u/p"},
-		{"/home/u/p", "b.go", "b.go"},
-		{"/home/u/p", "", ""},
-		{"", "/usr/b.go", "/usr/b.go"},
-		{"/", "/usr/b.go", "usr/b.go"},
-		{"/home/u/p", "file:///home/u/p/a%20b.js", "a b.js"},
-		{"/home/u/p", "file:///usr/lib/a.js", "file:///usr/lib/a.js"},
-		{"/home/u/p", "file://host/home/u/p/a.js", "file://host/home/u/p/a.js"},
-		{"/home/u/p", "node:internal/timers", "node:internal/timers"},
-		{"/home/u/p", `C:\p\b.go`, `C:\p\b.go`},
-	} {
-		if got := File(c.root, c.name); got != c.want {
-			t.Errorf("File(%q, %q) = %q, want %q", c.root, c.name, got, c.want)
-		}
-	}
-}
-
-func TestAFrameSaysHowFarItIsSymbolized(t *testing.T) {
-	for _, c := range []struct {
-		f    Frame
-		want string
-	}{
-		{Frame{Function: "f", File: "f.go"}, "complete"},
-		{Frame{Function: "f"}, "partial"},
-		{Frame{Function: "(idle)", File: "x", Synthetic: true}, "partial"},
-		{Frame{Address: 4, HasAddress: true}, "absent"},
-	} {
-		if got := c.f.symbolization(); got != c.want {
-			t.Errorf("%+v is %s, want %s", c.f, got, c.want)
-		}
-	}
-}
-
-func TestMissingIsNotZeroInAFrame(t *testing.T) {
-	b := New(Options{Metrics: cpu})
-	zero, _ := b.Frame(Frame{Function: "f", Line: Some(0), Column: Some(0), HasAddress: true, Inlined: No})
-	none, _ := b.Frame(Frame{Function: "f"})
-	if zero == none {
-		t.Fatal("a frame at line 0 and one without a line are one")
-	}
-	b.Add([]Ref{zero, none}, []int64{1}, nil)
-	got, err := finish(t, b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.SortFunc(got.rows["frames"], func(x, y evidenceX) int { return cmp.Compare(fmt.Sprint(x["line"]), fmt.Sprint(y["line"])) })
-	a, z := got.rows["frames"][1], got.rows["frames"][0]
-	for _, c := range []string{"line", "column", "address", "inlined", "file", "module", "language", "build_id"} {
-		if a[c] != nil {
-			t.Errorf("%s is %v where nothing is known", c, a[c])
-		}
-	}
-	if z["line"] != int64(0) || z["column"] != int64(0) || z["address"] != uint64(0) || z["inlined"] != false {
-		t.Errorf("zeros became %v", z)
-	}
-}
-
-// TestIdentitiesNeverChange pins the encoding in doc.go: rows of two versions of flameox are joined by it.
-func TestIdentitiesNeverChange(t *testing.T) {
-	f := Frame{Language: "Go", Function: "main.work", Module: "m", File: "a.go", Line: Some(12), Address: 255, HasAddress: true, BuildID: "b", Inlined: Yes}
-	if got := f.id().String(); got != "af90149c63ff9f8cdee1967296ee7f4978a02bf8be7a1b3ec8ba248c9828b059" {
-		t.Errorf("the frame's identity is %s", got)
 	}
 }
 

@@ -40,6 +40,10 @@ type Command struct {
 	MinFree        int64    // bytes that must stay free on Staging's file system; 0 for none
 
 	SampleEvery time.Duration // of the resource sampler: 25 ms to 10 s; 250 ms where 0
+
+	// OnStart is told the number of the root as soon as it runs, for what must attach to it. It must return at once: limits are
+	// watched only after it. Optional.
+	OnStart func(pid int)
 }
 
 // Why a run was ended by us. The empty cause means that it ended by itself.

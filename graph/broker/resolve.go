@@ -89,6 +89,9 @@ type Executable struct {
 // maxChain bounds the links; the kernel itself gives up after five interpreters.
 const maxChain = 16
 
+// shells run scripts that mostly start other programs.
+var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "ksh": true, "zsh": true, "ash": true, "fish": true}
+
 // clockGrain is how coarse the times of a file may be.
 const clockGrain = 20 * time.Millisecond
 
@@ -129,6 +132,9 @@ func (x *Executable) follow(env Env, asked, path string, kind LinkKind, args []s
 		}
 		if err := runnable(interp); err != nil {
 			return refuse(BadInterpreter, path, err, "resolve %s: %s asks for the interpreter %s: %v; install it or change the first line of the script", asked, path, interp, err)
+		}
+		if shells[filepath.Base(interp)] {
+			x.Limitations = append(x.Limitations, fmt.Sprintf("%s is a shell script; what it starts in turn is not followed, so a wrapper or shim hides the program behind it: name that program where its identity matters", path))
 		}
 		var rest []string
 		if line.argument != "" {
@@ -291,8 +297,8 @@ func suggest(dir, name string, dirs ...string) string {
 		for _, e := range entries {
 			n := e.Name()
 			// A version is the commonest difference: python for python3.
-			close := n != name && (distance(n, name) <= 1+len(name)/6 || len(name) >= 3 && strings.TrimRight(n, "0123456789.") == strings.TrimRight(name, "0123456789."))
-			if close && !slices.Contains(near, n) && runnable(filepath.Join(d, n)) == nil {
+			alike := n != name && (distance(n, name) <= 1+len(name)/6 || len(name) >= 3 && strings.TrimRight(n, "0123456789.") == strings.TrimRight(name, "0123456789."))
+			if alike && !slices.Contains(near, n) && runnable(filepath.Join(d, n)) == nil {
 				near = append(near, n)
 			}
 		}

@@ -71,6 +71,9 @@ func (b *Broker) Run(ctx context.Context, c Command) (*Result, error) {
 		release = b.sup.watch(r.key)
 	}
 	go r.await()
+	if c.OnStart != nil {
+		c.OnStart(r.key.Pid)
+	}
 	r.monitor(ctx)
 	r.tree.scan(r)
 	r.sampler.sample(time.Since(r.began), &r.tree)
@@ -217,8 +220,14 @@ func (r *run) finish() *Result {
 		r.reap(res)
 		res.Wall = r.ended.Sub(r.began)
 	default:
-		// The kernel has not let it die (it waits for a device). It is reaped when it does.
+		// It waits for a device, or belongs to another user by now. It is reaped when it exits.
 		res.Wall = time.Since(r.began)
+		var s proc.Stat
+		if r.tree.r.Stat(r.key.Pid, &s) == nil {
+			p := describe(&s, FoundRoot)
+			p.Action, p.Outcome = ActionKill, OutcomeStillRunning
+			res.Left = append(res.Left, p)
+		}
 		go func() { <-r.exited; r.reap(&Result{}) }()
 	}
 	res.StdoutBytes, res.StderrBytes = r.spool.sizes()

@@ -78,7 +78,7 @@ type sampler struct {
 
 func newSampler(c *Command) *sampler {
 	s := &sampler{every: c.SampleEvery, staging: c.Staging, exclude: c.StagingExclude, peak: -1, low: -1, stride: 1}
-	s.before, s.noBefore = stagingSize(s.staging, s.exclude)
+	s.before, s.noBefore = stagingSize(s.staging, s.exclude, maxStaging)
 	return s
 }
 
@@ -145,7 +145,7 @@ func (s *sampler) result() Resources {
 	if r.MinimumFree.Bytes = s.low; s.low < 0 {
 		r.MinimumFree = Value{Unavailable: s.noFree}
 	}
-	after, none := stagingSize(s.staging, s.exclude)
+	after, none := stagingSize(s.staging, s.exclude, maxStaging)
 	switch {
 	case s.noBefore != "":
 		r.StagingGrowth.Unavailable = "before the run: " + s.noBefore
@@ -158,7 +158,7 @@ func (s *sampler) result() Resources {
 }
 
 // stagingSize is the sum of the sizes of the regular files below dir, or why there is none. It follows no link.
-func stagingSize(dir string, exclude []string) (total int64, unavailable string) {
+func stagingSize(dir string, exclude []string, most int) (total int64, unavailable string) {
 	if dir == "" {
 		return 0, "no staging directory was given"
 	}
@@ -177,8 +177,8 @@ func stagingSize(dir string, exclude []string) (total int64, unavailable string)
 			}
 			return nil
 		}
-		if n++; n > maxStaging+1 { // the directory itself is one
-			return fmt.Errorf("the staging directory %s has more than %d entries", dir, maxStaging)
+		if n++; n > most+1 { // the directory itself is one
+			return fmt.Errorf("the staging directory %s has more than %d entries", dir, most)
 		}
 		if d.Type().IsRegular() {
 			st, err := d.Info()

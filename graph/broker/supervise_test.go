@@ -164,7 +164,7 @@ func TestTheSupervisorUsesNoTimeWhileItWaits(t *testing.T) {
 	must(t, b, shell(t, "true"))
 	before := cpuTicks(t, b.sup.pid)
 	time.Sleep(time.Second)
-	if used := cpuTicks(t, b.sup.pid) - before; used != 0 {
+	if used := cpuTicks(t, b.sup.pid) - before; used > 1 {
 		t.Errorf("it used %d ticks of 10 ms in a second", used)
 	}
 }

@@ -267,7 +267,11 @@ func (r *Records) Close() error {
 		return nil
 	}
 	if err := r.saveState(); err != nil {
-		return fmt.Errorf("write the state file of the store: %w; it is made again from the journal when needed", err)
+		return stateError(err)
 	}
 	return nil
+}
+
+func stateError(err error) error {
+	return fmt.Errorf("write the state file of the store: %w; it is made again from the journal when needed", err)
 }

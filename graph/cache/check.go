@@ -40,7 +40,10 @@ func (r *Records) Rebuild() error {
 	if err := r.refresh(); err != nil {
 		return err
 	}
-	return r.saveState()
+	if err := r.saveState(); err != nil {
+		return stateError(err)
+	}
+	return nil
 }
 
 // CheckJournal reads the whole journal, without the index, and compares the state file with it. It holds the append

@@ -83,9 +83,9 @@ func TestSidesRunInTurnAndTheWarmUpDoesNotCount(t *testing.T) {
 		return sample{wall: 2}, nil
 	}
 	baseline := func() (sample, error) { order.WriteByte('b'); return sample{wall: 1}, nil }
-	s, base, _, err := b.interleave(subject, baseline)
-	if err != nil || s != 2 || base != 1 || order.String() != "sbbssbbs" {
-		t.Errorf("got %v, %v, %v, order %s", s, base, err, order.String())
+	s, base, err := b.interleave(subject, baseline)
+	if err != nil || s.wall != 2 || base.wall != 1 || order.String() != "sbbssbbs" {
+		t.Errorf("got %+v, %+v, %v, order %s", s, base, err, order.String())
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/flameox/flameox/graph/broker"
@@ -83,13 +82,4 @@ func (b *bench) brokered(argv ...string) func(sampleEvery time.Duration) (time.D
 		}
 		return r.Wall, nil
 	}
-}
-
-// ownCPU is the CPU time that this process has used, user and system, without its children's.
-func ownCPU() time.Duration {
-	var ru syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &ru) != nil {
-		return 0
-	}
-	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
 }

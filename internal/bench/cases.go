@@ -52,8 +52,9 @@ func (s skip) Error() string { return s.why }
 func (c testCase) measure() result {
 	r := result{What: c.what, Against: c.against, Bound: c.bound.String()}
 	subject, baseline, err := c.prepare()
+	var f, base medians
 	if err == nil {
-		r.Flameox, r.Baseline, r.MaxRSS, err = c.b.interleave(subject, baseline)
+		f, base, err = c.b.interleave(subject, baseline)
 	}
 	var s skip
 	if errors.As(err, &s) {
@@ -64,6 +65,7 @@ func (c testCase) measure() result {
 		r.Error = err.Error()
 		return r
 	}
+	r.Flameox, r.Baseline, r.FlameoxCPU, r.BaselineCPU, r.MaxRSS = f.wall, base.wall, f.cpu, base.cpu, f.maxRSS
 	r.Ratio = float64(r.Flameox) / float64(r.Baseline)
 	if c.bound.difference > 0 {
 		r.Difference = r.Flameox - r.Baseline

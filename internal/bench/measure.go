@@ -15,45 +15,50 @@ import (
 // sample is one run of one side.
 type sample struct {
 	wall   time.Duration
-	maxRSS int64 // bytes, of a process; 0 of work inside this program
+	cpu    time.Duration // user and system
+	maxRSS int64         // bytes, of a process; 0 of work inside this program
+}
+
+// medians are what a side comes to over all rounds.
+type medians struct {
+	wall, cpu time.Duration
+	maxRSS    int64 // the largest
 }
 
 // side is one of the two things that a case compares.
 type side func() (sample, error)
 
-// interleave runs both sides in turn, once to warm up and then b.rounds times, and returns the median wall
-// time of each and the largest resident set of the first. Which side goes first changes every
+// interleave runs both sides in turn, once to warm up and then b.rounds times. Which side goes first changes every
 // round, so that neither always finds the caches that the other left.
-func (b *bench) interleave(subject, baseline side) (s, base time.Duration, maxRSS int64, err error) {
-	var ss, bs []time.Duration
+func (b *bench) interleave(subject, baseline side) (medians, medians, error) {
+	var of [2][]sample
+	sides := []side{subject, baseline}
 	for i := range b.rounds + 1 {
-		if b.ctx.Err() != nil {
-			return 0, 0, 0, b.ctx.Err()
-		}
-		order := []bool{true, false}
-		if i%2 == 1 {
-			order = []bool{false, true}
-		}
-		for _, isSubject := range order {
-			run := baseline
-			if isSubject {
-				run = subject
+		for k := range sides {
+			if b.ctx.Err() != nil {
+				return medians{}, medians{}, b.ctx.Err()
 			}
-			x, err := run()
+			which := (k + i) % 2
+			x, err := sides[which]()
 			if err != nil {
-				return 0, 0, 0, err
+				return medians{}, medians{}, err
 			}
-			switch {
-			case i == 0: // warm-up
-			case isSubject:
-				ss = append(ss, x.wall)
-				maxRSS = max(maxRSS, x.maxRSS)
-			default:
-				bs = append(bs, x.wall)
+			if i > 0 {
+				of[which] = append(of[which], x)
 			}
 		}
 	}
-	return median(ss), median(bs), maxRSS, nil
+	return summarize(of[0]), summarize(of[1]), nil
+}
+
+func summarize(samples []sample) (m medians) {
+	var wall, cpu []time.Duration
+	for _, s := range samples {
+		wall, cpu = append(wall, s.wall), append(cpu, s.cpu)
+		m.maxRSS = max(m.maxRSS, s.maxRSS)
+	}
+	m.wall, m.cpu = median(wall), median(cpu)
+	return m
 }
 
 // median of an even number is the mean of the middle two.
@@ -95,7 +100,7 @@ func (p process) run() (sample, error) {
 	if !strings.Contains(stdout.String(), p.contains) {
 		return sample{}, fmt.Errorf("%s did not print %q: %s", strings.Join(p.argv, " "), p.contains, lastLines(stdout.String(), 6))
 	}
-	s := sample{wall: wall}
+	s := sample{wall: wall, cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
 	if ru, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		s.maxRSS = int64(ru.Maxrss) << 10 // KiB on Linux
 	}
@@ -110,8 +115,17 @@ func lastLines(s string, n int) string {
 // timed makes a side of work inside this program.
 func timed(work func() error) side {
 	return func() (sample, error) {
-		start := time.Now()
+		cpu, start := ownCPU(), time.Now()
 		err := work()
-		return sample{wall: time.Since(start)}, err
+		return sample{wall: time.Since(start), cpu: ownCPU() - cpu}, err
 	}
+}
+
+// ownCPU is the CPU time that this process has used, user and system, without its children's.
+func ownCPU() time.Duration {
+	var ru syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &ru) != nil {
+		return 0
+	}
+	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
 }

@@ -10,12 +10,16 @@ import (
 
 // result is one line of the table. Times are medians.
 type result struct {
-	What       string        `json:"what"`
-	Against    string        `json:"against"`
-	Flameox    time.Duration `json:"flameox_ns,omitempty"`
-	Baseline   time.Duration `json:"baseline_ns,omitempty"`
-	Ratio      float64       `json:"ratio,omitempty"`         // flameox / baseline
-	Difference time.Duration `json:"difference_ns,omitempty"` // flameox − baseline
+	What     string        `json:"what"`
+	Against  string        `json:"against"`
+	Flameox  time.Duration `json:"flameox_ns,omitempty"`
+	Baseline time.Duration `json:"baseline_ns,omitempty"`
+	// CPU time is shown beside the wall time because another process on the machine lengthens the one and hardly the other.
+	FlameoxCPU  time.Duration `json:"flameox_cpu_ns,omitempty"`
+	BaselineCPU time.Duration `json:"baseline_cpu_ns,omitempty"`
+
+	Ratio      float64       `json:"ratio,omitempty"`         // of wall time, flameox / baseline
+	Difference time.Duration `json:"difference_ns,omitempty"` // of wall time, flameox − baseline
 	MaxRSS     int64         `json:"max_rss_bytes,omitempty"` // largest of flameox's runs
 	Bound      string        `json:"bound,omitempty"`
 	Met        *bool         `json:"met,omitempty"` // missing where there is no bound or no figure
@@ -36,15 +40,15 @@ type report struct {
 func (r report) print(w io.Writer) error {
 	fmt.Fprintf(w, "medians of %d interleaved rounds, %s %s/%s, %d CPUs\n\n", r.Rounds, r.Go, r.OS, r.Arch, r.CPUs)
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "what\tflameox\tbaseline\tratio\tbound\t")
+	fmt.Fprintln(t, "what\tflameox\tbaseline\tratio\tbound\t\tCPU\tof baseline")
 	for _, x := range r.Results {
 		switch {
 		case x.Error != "":
-			fmt.Fprintf(t, "%s\tfailed: %s\t\t\t\t\n", x.What, x.Error)
+			fmt.Fprintf(t, "%s\tfailed: %s\n", x.What, x.Error)
 		case x.Skipped != "":
-			fmt.Fprintf(t, "%s\tskipped: %s\t\t\t\t\n", x.What, x.Skipped)
+			fmt.Fprintf(t, "%s\tskipped: %s\n", x.What, x.Skipped)
 		default:
-			fmt.Fprintf(t, "%s\t%s\t%s  %s\t%s\t%s\t%s\n", x.What, ms(x.Flameox), ms(x.Baseline), x.Against, ratio(x), x.Bound, verdict(x))
+			fmt.Fprintf(t, "%s\t%s\t%s  %s\t%s\t%s\t%s\t%s\t%s\n", x.What, ms(x.Flameox), ms(x.Baseline), x.Against, ratio(x), x.Bound, verdict(x), ms(x.FlameoxCPU), ms(x.BaselineCPU))
 		}
 	}
 	return t.Flush()

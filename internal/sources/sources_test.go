@@ -309,7 +309,7 @@ func TestTenThousandFilesTakeFarLessThanATenthOfASecond(t *testing.T) {
 	}
 	dir := manyFiles(t)
 	best := time.Hour
-	for range 3 {
+	for try := 0; try < 8 && best > 100*time.Millisecond; try++ { // others may use the machine meanwhile
 		start := time.Now()
 		r, err := New(dir)
 		if err != nil {

@@ -49,6 +49,9 @@ type page struct {
 func newPage(o Options) *page { return &page{o: o, g: o.glyphs()} }
 
 func (p *page) writeTo(w io.Writer) error {
+	if p.b.Len() == 0 {
+		return nil
+	}
 	_, err := io.WriteString(w, p.b.String())
 	return err
 }
@@ -58,19 +61,39 @@ func (p *page) blank() { p.b.WriteByte('\n') }
 // put writes l; what does not fit goes on below, hang columns in.
 func (p *page) put(hang int, l line) {
 	for _, part := range wrap(l, p.o.Width, hang, p.g.ellipsis) {
-		end := len(part)
-		for end > 0 && strings.TrimRight(part[end-1].s, " ") == "" {
-			end--
-		}
-		for i, s := range part[:end] {
-			text := s.s
-			if i == end-1 {
+		part = join(part)
+		for i, s := range part {
+			text := strings.ReplaceAll(s.s, nbsp, " ")
+			if i == len(part)-1 {
 				text = strings.TrimRight(text, " ")
 			}
 			p.b.WriteString(p.o.paint(s.st, text))
 		}
 		p.b.WriteByte('\n')
 	}
+}
+
+// nbsp keeps two words on one line; it is written as a space.
+const nbsp = "\u00a0"
+
+// join puts neighbours of one style together, also over spaces, and drops spaces at the end.
+func join(l line) (out line) {
+	gap := ""
+	for _, s := range l {
+		if strings.Trim(s.s, " ") == "" {
+			gap += s.s
+			continue
+		}
+		last := len(out) - 1
+		if last >= 0 && out[last].st == s.st {
+			out[last].s += gap + s.s
+		} else {
+			out = out.add(plain, gap)
+			out = append(out, s)
+		}
+		gap = ""
+	}
+	return out
 }
 
 // word is a run of characters without spaces, with the spaces before it. It may change style inside.
@@ -120,7 +143,9 @@ func wrap(l line, width, hang int, ellipsis string) []line {
 	for _, w := range words(l) {
 		n := w.spans.width()
 		if at > 0 && len(out) == 0 || at > hang {
-			if at+w.gap+n > width {
+			// What fits on no line is cut where it stands, if enough of it remains.
+			hopeless := n > width-hang && width-at-w.gap >= worthCutting
+			if at+w.gap+n > width && !hopeless {
 				out = append(out, cur)
 				cur = line{{strings.Repeat(" ", hang), plain}}
 				at = hang
@@ -140,6 +165,9 @@ func wrap(l line, width, hang int, ellipsis string) []line {
 	}
 	return append(out, cur)
 }
+
+// worthCutting is the least room for a word that loses its middle.
+const worthCutting = 24
 
 func cutSpans(l line, n int, ellipsis string) line {
 	var b strings.Builder

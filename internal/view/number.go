@@ -28,7 +28,7 @@ func Plural(n int, one, many string) string {
 	return Count(n) + " " + many
 }
 
-// Duration is a length of time with three digits: "14.3 ms", "41.2 s", "1 m 40 s", "2 h 5 m", "3 d 4 h".
+// Duration is a length of time as a person compares it: "14.3 ms", "41.2 s", "1 m 40 s", "2 h 5 m", "3 d 4 h".
 func Duration(d time.Duration) string {
 	if d < 0 {
 		return "-" + Duration(-d)
@@ -41,7 +41,7 @@ func Duration(d time.Duration) string {
 	case d < 999500*time.Microsecond:
 		return scaled(float64(d)/1e6) + " ms"
 	case d < 59950*time.Millisecond:
-		return scaled(d.Seconds()) + " s"
+		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
 	case d < 59*time.Minute+59500*time.Millisecond:
 		d = d.Round(time.Second)
 		return two(d/time.Minute, "m", d%time.Minute/time.Second, "s")

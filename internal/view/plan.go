@@ -266,7 +266,7 @@ func change(old, new string, g glyphs) string {
 	if new == "" {
 		new = "nothing"
 	}
-	return clean(old) + " " + g.arrow + " " + clean(new)
+	return clean(old) + nbsp + g.arrow + nbsp + clean(new)
 }
 
 // summary is the last line: what there is to do and how long it takes.
@@ -305,7 +305,7 @@ func (e Estimate) text() string {
 	}
 	text := " About " + Duration(e.Total) + " on this host"
 	if e.Elsewhere {
-		text = " About ~" + Duration(e.Total) + ", going by another class of host"
+		text = " ~" + Duration(e.Total) + ", going by another class of host"
 	}
 	switch {
 	case e.Runs > 0 && !e.Elsewhere:

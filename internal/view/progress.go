@@ -206,8 +206,12 @@ func (v *Progress) runningLine(p *page, s runningStage, note string) line {
 		tail = "      exclusive"
 	}
 	if v.o.Live {
-		// The command gives way before what comes after it.
-		command = cutEnd(command, max(8, v.o.Width-1-l.width()-5-len(tail)), p.g.ellipsis)
+		// The command gives way before what comes after it, as long as something of it can be read.
+		room := v.o.Width - 1 - l.width() - 5
+		if room-len(tail) < 16 {
+			tail = ""
+		}
+		command = cutEnd(command, max(0, room-len(tail)), p.g.ellipsis)
 	}
 	if command != "" {
 		l = l.add(plain, "     "+command)

@@ -339,7 +339,7 @@ func TestNumbers(t *testing.T) {
 	for want, got := range map[string]string{
 		"0": Count(0), "999": Count(999), "9,998": Count(9998), "-1,234,567": Count(-1234567),
 		"1 stage": Plural(1, "stage", "stages"), "0 stages": Plural(0, "stage", "stages"),
-		"0 ns": Duration(0), "850 ns": Duration(850), "1.50 µs": Duration(1500), "14.3 ms": Duration(14300 * time.Microsecond), "1.00 s": Duration(999600 * time.Microsecond),
+		"0 ns": Duration(0), "850 ns": Duration(850), "1.50 µs": Duration(1500), "14.3 ms": Duration(14300 * time.Microsecond), "1.0 s": Duration(999600 * time.Microsecond),
 		"41.2 s": Duration(41200 * time.Millisecond), "59.9 s": Duration(59940 * time.Millisecond), "1 m": Duration(59960 * time.Millisecond), "1 m 40 s": Duration(100 * time.Second),
 		"2 h 5 m": Duration(125 * time.Minute), "1 h": Duration(59*time.Minute + 59600*time.Millisecond), "3 d 4 h": Duration(76 * time.Hour), "1 d": Duration(23*time.Hour + 59*time.Minute + 50*time.Second), "-1.00 ms": Duration(-time.Millisecond),
 		"0:12": Clock(12 * time.Second), "1:05": Clock(65 * time.Second), "1:02:03": Clock(3723 * time.Second), "0:00": Clock(-time.Second),

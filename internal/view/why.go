@@ -116,7 +116,10 @@ func (p *page) facts(list []Fact) {
 	text = min(text, limit)
 	last := ""
 	for _, f := range list {
-		name := strings.ReplaceAll(clean(f.Facet), "_", " ")
+		name := clean(f.Facet)
+		if !strings.Contains(name, ".") { // a facet, not a fact of the machine, whose name is looked up
+			name = strings.ReplaceAll(name, "_", " ")
+		}
 		if name == last {
 			name = ""
 		} else {
@@ -177,7 +180,7 @@ func (v *Diff) Write(w io.Writer, o Options) error {
 		p.blank()
 		p.put(0, line{{"what was varied:", plain}})
 		p.facts(v.Changed)
-	} else {
+	} else if len(v.Why) == 0 {
 		p.put(0, line{{"Nothing in their keys differs: they are attempts at the same measurement.", plain}})
 	}
 	if len(v.Covariates) > 0 {

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hcled"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
 // Options say what the reader's screen can show.
@@ -134,7 +135,7 @@ func (t *text) excerpt(d *hcl.Diagnostic, code string) {
 	from := min(max(r.Start.Byte-offset, 0), len(line))
 	to := min(max(r.End.Byte-offset, from), len(line))
 	number := fmt.Sprintf("%3d: ", r.Start.Line)
-	room := 0
+	room := 1000 // a file on one line of megabytes is not printed whole
 	if t.Width > 0 {
 		room = max(t.Width-len(number)-1, 20)
 	}
@@ -178,12 +179,26 @@ func (t *text) line(r hcl.Range) (line []byte, offset int, ok bool) {
 	return bytes.TrimSuffix(line, []byte{'\r'}), offset, true
 }
 
+// block is the header of the top-level block that r begins in.
 func (t *text) block(r hcl.Range) string {
 	f := t.files[r.Filename]
-	if f == nil || f.Nav == nil {
+	if f == nil {
 		return ""
 	}
-	return hcled.ContextString(f, r.Start.Byte)
+	body, ok := f.Body.(*hclsyntax.Body)
+	if !ok {
+		return ""
+	}
+	// Blocks are in the order of the source. The library's own search is linear, which is quadratic over many errors.
+	i := sort.Search(len(body.Blocks), func(i int) bool { return body.Blocks[i].TypeRange.Start.Byte > r.Start.Byte }) - 1
+	if i < 0 || r.Start.Byte > body.Blocks[i].CloseBraceRange.End.Byte {
+		return ""
+	}
+	header := body.Blocks[i].Type
+	for _, l := range body.Blocks[i].Labels {
+		header += fmt.Sprintf(" %q", l)
+	}
+	return header
 }
 
 // underline makes the two lines of an excerpt. A tab stays a tab in both, so that they line up whatever its width. Where
@@ -195,16 +210,18 @@ func (t *text) underline(line []byte, from, to, room int) (source, under string)
 		skip = max(0, utf8.RuneCount(line[:from])-lead)
 	}
 	var s, u strings.Builder
+	width, marked, i := 0, false, 0
+	gap := utf8.RuneCountInString(t.dots())
 	if skip > 0 {
 		s.WriteString(t.dots())
-		u.WriteString(strings.Repeat(" ", utf8.RuneCountInString(t.dots())))
+		u.WriteString(strings.Repeat(" ", gap))
+		width = gap
 	}
-	width, marked, i := 0, false, 0
 	for n := 0; i < len(line); n++ {
 		r, size := utf8.DecodeRune(line[i:])
 		if n >= skip {
 			w := runeWidth(r)
-			if room > 0 && width+w > room-4 && columns(line[i:]) > 4 {
+			if room > 0 && width+w > room-gap && width+columns(line[i:]) > room {
 				s.WriteString(t.dots())
 				break
 			}

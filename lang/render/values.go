@@ -135,51 +135,57 @@ func attributes(prefix string, types map[string]cty.Type) string {
 	return prefix + " " + strings.Join(names, ", ")
 }
 
-type jsonDiag struct {
+// Document is diagnostics as data, for editors.
+type Document struct {
+	Valid       bool         `json:"valid"` // there is no error
+	Errors      int          `json:"errors"`
+	Warnings    int          `json:"warnings"`
+	Diagnostics []Diagnostic `json:"diagnostics"`
+}
+
+// Diagnostic is one of them.
+type Diagnostic struct {
 	Severity string     `json:"severity"`
 	Summary  string     `json:"summary"`
 	Detail   string     `json:"detail,omitempty"`
 	Block    string     `json:"block,omitempty"`
-	Range    *jsonRange `json:"range,omitempty"`
+	Range    *Range     `json:"range,omitempty"`
 	Line     string     `json:"line,omitempty"`
 	Values   []string   `json:"values,omitempty"`
-	Steps    []jsonStep `json:"steps,omitempty"`
+	Steps    []StepJSON `json:"steps,omitempty"`
 }
 
-type jsonStep struct {
-	From  string    `json:"from"`
-	To    string    `json:"to"`
-	Range jsonRange `json:"range"`
+// StepJSON is one reference of a cycle.
+type StepJSON struct {
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Range Range  `json:"range"`
 }
 
-type jsonRange struct {
-	File  string  `json:"file"`
-	Start jsonPos `json:"start"`
-	End   jsonPos `json:"end"`
+// Range is a place in a file.
+type Range struct {
+	File  string `json:"file"`
+	Start Pos    `json:"start"`
+	End   Pos    `json:"end"`
 }
 
-// jsonPos counts lines and columns (characters) from 1, bytes from 0.
-type jsonPos struct {
+// Pos counts lines and columns (characters) from 1, bytes from 0.
+type Pos struct {
 	Line   int `json:"line"`
 	Column int `json:"column"`
 	Byte   int `json:"byte"`
 }
 
-func rangeOf(r hcl.Range) jsonRange {
-	return jsonRange{r.Filename, jsonPos(r.Start), jsonPos(r.End)}
+func rangeOf(r hcl.Range) Range {
+	return Range{r.Filename, Pos(r.Start), Pos(r.End)}
 }
 
 // JSON writes every diagnostic as one document for editors: {"valid", "errors", "warnings", "diagnostics": […]}.
 func JSON(w io.Writer, diags hcl.Diagnostics, files map[string]*hcl.File) error {
-	doc := struct {
-		Valid       bool       `json:"valid"`
-		Errors      int        `json:"errors"`
-		Warnings    int        `json:"warnings"`
-		Diagnostics []jsonDiag `json:"diagnostics"`
-	}{Valid: !diags.HasErrors(), Diagnostics: []jsonDiag{}}
+	doc := Document{Valid: !diags.HasErrors(), Diagnostics: []Diagnostic{}}
 	t := &text{files: files, starts: map[string][]int{}}
 	for _, d := range diags {
-		j := jsonDiag{Severity: "error", Summary: d.Summary, Detail: d.Detail, Values: involved(d)}
+		j := Diagnostic{Severity: "error", Summary: d.Summary, Detail: d.Detail, Values: involved(d)}
 		if d.Severity == hcl.DiagWarning {
 			j.Severity = "warning"
 			doc.Warnings++
@@ -196,7 +202,7 @@ func JSON(w io.Writer, diags hcl.Diagnostics, files map[string]*hcl.File) error 
 		}
 		if steps, ok := d.Extra.(Steps); ok {
 			for _, s := range steps {
-				j.Steps = append(j.Steps, jsonStep{s.From, s.To, rangeOf(s.Range)})
+				j.Steps = append(j.Steps, StepJSON{s.From, s.To, rangeOf(s.Range)})
 			}
 		}
 		doc.Diagnostics = append(doc.Diagnostics, j)

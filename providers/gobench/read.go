@@ -1,11 +1,11 @@
 package gobench
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 
 	"golang.org/x/perf/benchfmt"
@@ -33,10 +33,11 @@ type summary struct {
 	units      benchfmt.UnitMetadataMap
 	benchmarks map[string]*benchmark
 	order      []*benchmark
-	results    int64 // result lines with at least one value that is used
-	rows       int64 // values that are used
-	unreadable tally // lines that begin like a result and are none
-	refused    tally // values that no table can hold
+	key        []byte // scratch
+	results    int64  // result lines with at least one value that is used
+	rows       int64  // values that are used
+	unreadable tally  // lines that begin like a result and are none
+	refused    tally  // values that no table can hold
 	cutKeys    bool
 }
 
@@ -125,13 +126,15 @@ func (s *summary) identify(r *benchfmt.Result) *benchmark {
 		s.cutKeys = true
 		config = config[:maxKeys]
 	}
-	var key bytes.Buffer
+	key := s.key[:0]
 	for _, c := range config {
-		fmt.Fprintf(&key, "%d,%d:%s%s", len(c.Key), len(c.Value), c.Key, c.Value)
+		key = append(strconv.AppendInt(key, int64(len(c.Key)), 10), ',')
+		key = append(strconv.AppendInt(key, int64(len(c.Value)), 10), ':')
+		key = append(append(key, c.Key...), c.Value...)
 	}
-	key.WriteByte('\n')
-	key.Write(r.Name)
-	if b, ok := s.benchmarks[key.String()]; ok {
+	key = append(append(key, '\n'), r.Name...)
+	s.key = key
+	if b, ok := s.benchmarks[string(key)]; ok {
 		return b
 	}
 	b := &benchmark{dimensions: map[string]string{}}
@@ -149,7 +152,7 @@ func (s *summary) identify(r *benchfmt.Result) *benchmark {
 	}
 	b.name = "Benchmark" + string(name)
 	b.nameParts(parts)
-	s.benchmarks[key.String()] = b
+	s.benchmarks[string(key)] = b
 	s.order = append(s.order, b)
 	return b
 }

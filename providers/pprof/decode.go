@@ -204,16 +204,47 @@ func footprint(data []byte) int64 {
 			break // no protocol buffer from here on, and the reader will stop too
 		}
 		switch tag >> 3 {
-		case 2: // sample: locations and values, and labels, which become maps
-			total += 200 + 20*int64(v)
+		case 2: // sample: locations and values
+			total += 200 + 20*int64(v) + labelled(data[:v])
 		case 4: // location: lines
 			total += 120 + 20*int64(v)
 		case 6: // string
-			total += 16 + int64(v)
+			total += 48 + int64(v)
 		default:
 			total += 160 + int64(v)
 		}
 		data = data[v:]
+	}
+	return total
+}
+
+// labelled is what the labels of a sample take: up to three maps for the first, an entry for each other.
+func labelled(sample []byte) (total int64) {
+	for len(sample) > 0 {
+		tag, n := binary.Uvarint(sample)
+		if n <= 0 {
+			break
+		}
+		sample = sample[n:]
+		v, n := binary.Uvarint(sample)
+		if n <= 0 {
+			break
+		}
+		sample = sample[n:]
+		if tag&7 != 2 {
+			continue
+		}
+		if v > uint64(len(sample)) {
+			break
+		}
+		sample = sample[v:]
+		if tag>>3 != 3 {
+			continue
+		}
+		if total == 0 {
+			total = 1200
+		}
+		total += 60
 	}
 	return total
 }

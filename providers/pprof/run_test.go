@@ -3,12 +3,10 @@ package pprof_test
 import (
 	"bufio"
 	"bytes"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,7 +14,6 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/flameox/flameox/evidence"
-	"github.com/flameox/flameox/internal/token"
 	"github.com/flameox/flameox/lang"
 	"github.com/flameox/flameox/providers"
 	"github.com/flameox/flameox/providers/pprof"
@@ -307,7 +304,7 @@ func TestConformance(t *testing.T) {
 	empty := small()
 	empty.Sample = nil
 	providertest.Run(t, p, &providertest.Cases{
-		Valid: valid, Empty: encode(t, empty), EmptyValid: true, Role: pprof.Role, Half: evidence.Incompatible, Cuttable: true,
+		Valid: valid, Empty: encode(t, empty), EmptyValid: true, Several: true, Role: pprof.Role, Half: evidence.Incompatible, Cuttable: true,
 	}, &providertest.Plan{Workload: providers.Workload{Argv: []string{"go", "test", "."}}, Options: o})
 }
 
@@ -317,106 +314,6 @@ func TestFlippedBytesBehindTheChecksum(t *testing.T) {
 	empty := small()
 	empty.Sample = nil
 	providertest.Run(t, p, &providertest.Cases{
-		Valid: raw(t, pr), Empty: raw(t, empty), EmptyValid: true, Role: pprof.Role, Options: by("line"), Half: evidence.Incompatible, Cuttable: true,
+		Valid: raw(t, pr), Empty: raw(t, empty), EmptyValid: true, Several: true, Role: pprof.Role, Options: by("line"), Half: evidence.Incompatible, Cuttable: true,
 	}, &providertest.Plan{Workload: providers.Workload{Argv: []string{"go", "test", "."}}, Options: options()})
-}
-
-func TestPlan(t *testing.T) {
-	out := token.Make("out.dir")
-	rate := func(n int) *int { return &n }
-	bin := token.Make("build.b.dir") + "/sort.test"
-	for _, c := range []struct {
-		name string
-		argv []string
-		o    *pprof.Options
-		want []string
-	}{
-		{"go test", []string{"go", "test", "./p"}, options(), []string{"go", "test", "-run=^$", "-count=1", "-bench=.", "-benchtime=1s", "-cpuprofile=" + out + "/cpu.pprof", "-o=" + out + "/profiled.test", "./p"}},
-		{"go test with -o", []string{"go", "test", "-o", "x", "."}, options(), []string{"go", "test", "-run=^$", "-count=1", "-bench=.", "-benchtime=1s", "-cpuprofile=" + out + "/cpu.pprof", "-o", "x", "."}},
-		{"a test binary of a build", []string{bin}, options(), []string{bin, "-test.run=^$", "-test.count=1", "-test.bench=.", "-test.benchtime=1s", "-test.cpuprofile=" + out + "/cpu.pprof"}},
-		{"a test binary of another name", []string{"./bench", "-v"}, &pprof.Options{Mode: "gotest", Profiles: []string{"mem", "block", "mutex"}, Run: "X", Count: 2, Benchtime: "1s", MemProfileRate: rate(1), BlockProfileRate: rate(2), MutexProfileFraction: rate(3)},
-			[]string{"./bench", "-test.run=X", "-test.count=2", "-test.memprofilerate=1", "-test.blockprofilerate=2", "-test.mutexprofilefraction=3",
-				"-test.memprofile=" + out + "/mem.pprof", "-test.blockprofile=" + out + "/block.pprof", "-test.mutexprofile=" + out + "/mutex.pprof", "-v"}},
-		{"a file", []string{"app", "-o", out + "/a.pprof"}, &pprof.Options{Mode: "file", Path: "a.pprof"}, []string{"app", "-o", out + "/a.pprof"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			inv, err := p.Plan(providers.Workload{Argv: c.argv}, c.o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !slices.Equal(inv.Argv, c.want) {
-				t.Errorf("argv %q, want %q", inv.Argv, c.want)
-			}
-			if inv.Outputs[0].Role != pprof.Role || !inv.Outputs[0].Required {
-				t.Errorf("outputs %+v", inv.Outputs)
-			}
-		})
-	}
-	with := func(f func(*pprof.Options)) *pprof.Options { o := options(); f(o); return o }
-	for _, c := range []struct {
-		name string
-		argv []string
-		o    *pprof.Options
-		want string
-	}{
-		{"another program", []string{"./app"}, options(), "mode = \"gotest\""},
-		{"unknown mode", []string{"go", "test"}, with(func(o *pprof.Options) { o.Mode = "http" }), "mode = \"http\""},
-		{"unknown profile", []string{"go", "test"}, with(func(o *pprof.Options) { o.Profiles = []string{"heap"} }), "heap"},
-		{"a profile twice", []string{"go", "test"}, with(func(o *pprof.Options) { o.Profiles = []string{"cpu", "cpu"} }), "twice"},
-		{"no profile", []string{"go", "test"}, with(func(o *pprof.Options) { o.Profiles = nil }), "no profile"},
-		{"a rate without its profile", []string{"go", "test"}, with(func(o *pprof.Options) { o.MemProfileRate = rate(1) }), "memprofilerate"},
-		{"a rate of zero", []string{"go", "test"}, with(func(o *pprof.Options) { o.Profiles, o.MemProfileRate = []string{"mem"}, rate(0) }), "memprofilerate = 0"},
-		{"several packages", []string{"go", "test", "./..."}, options(), "several packages"},
-		{"said twice", []string{"go", "test", "-cpuprofile=x", "."}, options(), "-cpuprofile"},
-		{"compile only", []string{"go", "test", "-c"}, options(), "-c"},
-		{"path without mode file", []string{"go", "test"}, with(func(o *pprof.Options) { o.Path = "x" }), "path"},
-		{"file without path", []string{"./app"}, with(func(o *pprof.Options) { o.Mode = "file" }), "path"},
-		{"file outside", []string{"./app"}, with(func(o *pprof.Options) { o.Mode, o.Path = "file", "../x" }), "path"},
-		{"absolute file", []string{"./app"}, with(func(o *pprof.Options) { o.Mode, o.Path = "file", "/x" }), "path"},
-		{"file of a token", []string{"./app"}, with(func(o *pprof.Options) { o.Mode, o.Path = "file", out+"/x" }), "${out.dir}"},
-		{"count", []string{"go", "test"}, with(func(o *pprof.Options) { o.Count = 0 }), "count"},
-		{"benchtime", []string{"go", "test"}, with(func(o *pprof.Options) { o.Benchtime = "soon" }), "benchtime"},
-	} {
-		t.Run("refused: "+c.name, func(t *testing.T) {
-			if _, err := p.Plan(providers.Workload{Argv: c.argv}, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error %v, want one with %q", err, c.want)
-			}
-		})
-	}
-}
-
-func FuzzExtract(f *testing.F) {
-	f.Add([]byte{}, false)
-	f.Add(raw(f, small()), false)
-	f.Add(encode(f, small()), true)
-	f.Add([]byte("heap profile: 1: 2 [3: 4] @ heap/1048576\n1: 2 [3: 4] @ 0x420cef 0x42\n\nMAPPED_LIBRARIES:\n"), false)
-	f.Add([]byte("goroutine profile: total 1\n1 @ 0x44cb3 0x45045\n"), false)
-	f.Add([]byte("--- contention:\ncycles/second = 100\nsampling period = 1\n10 2 @ 0x40 0x41\n"), false)
-	f.Add([]byte("--- threadz 1 ---\n\n--- Thread 7f (name: main/1) stack: ---\n  PC: 0x1 f\n  0x2\n"), false)
-	f.Add([]byte("--- heapz 1 ---\nformat = java\nresolution = bytes\n1 2 @ 0x1 0x2\n\n0x1 f (a.java:1)\n"), false)
-	f.Add([]byte("\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x10\x27\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x40\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00"), false)
-	f.Fuzz(func(t *testing.T, data []byte, line bool) {
-		o := by("function")
-		if line {
-			o = by("line")
-		}
-		in := providertest.Input(t, pprof.Role, data)
-		budget := evidence.Budget{Memory: 64 << 20, Rows: 1000, Stacks: 100, Frames: 100, StackDepth: 20}
-		sink := evidence.NewSink(t.TempDir(), evidence.FileMeta{Provider: p.Name(), ProviderVersion: 1}, budget)
-		defer sink.Discard()
-		out, err := p.Extract(t.Context(), in, o, budget, sink)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !out.State.Known() || (out.State == evidence.Incompatible && len(out.Limitations) == 0) {
-			t.Fatalf("outcome %+v", out)
-		}
-		if _, err := sink.Close(); err != nil {
-			t.Fatal(fmt.Errorf("after %+v: %w", out, err))
-		}
-		if _, err := p.Validate(t.Context(), in); err != nil {
-			t.Fatal(err)
-		}
-		p.Formats()[0].Detect(data)
-	})
 }

@@ -40,6 +40,8 @@ type Cases struct {
 	// EmptyValid says that Empty is a valid run. A profile without a sample is one, a benchmark run that measured
 	// nothing is not.
 	EmptyValid bool
+	// Several says that a run may have several artifacts of the role, which become evidence together.
+	Several bool
 }
 
 // Plan is what the suite needs of a provider that captures.
@@ -221,6 +223,14 @@ func runExtractor(t *testing.T, e providers.Extractor, c *Cases) {
 		in.Artifacts[0].Role = "another"
 		if _, err := s.try(t, in, evidence.DefaultBudget()); err == nil {
 			t.Error("an artifact of another role was extracted")
+		}
+		if c.Several {
+			return
+		}
+		in = s.input(t, c.Valid)
+		in.Artifacts = append(in.Artifacts, s.input(t, c.Valid).Artifacts...)
+		if _, err := s.try(t, in, evidence.DefaultBudget()); err == nil {
+			t.Error("one of two candidates was taken")
 		}
 	})
 	t.Run("a changed payload has another digest", func(t *testing.T) {

@@ -117,7 +117,7 @@ func (p *Prepared) finish(rec *cache.Record, res *broker.Result) {
 		rec.Execution = cache.ExecutionSucceeded
 	}
 	for _, l := range res.Left {
-		rec.Limitations = append(rec.Limitations, cache.Note{Code: "process_left", Text: fmt.Sprintf("%s (pid %d) outlived the program: %s", l.Comm, l.Pid, l.Outcome)})
+		rec.Limitations = append(rec.Limitations, cache.Note{Code: "process_left", Text: fmt.Sprintf("%s (pid %d) outlived the program and was ended (%s)", l.Comm, l.Pid, l.Outcome)})
 	}
 }
 

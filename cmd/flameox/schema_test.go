@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/flameox/flameox/graph"
+	"github.com/flameox/flameox/graph/cache"
+	"github.com/flameox/flameox/graph/fsck"
+	"github.com/flameox/flameox/internal/schema"
+	"github.com/flameox/flameox/lang/render"
+	"github.com/flameox/flameox/schemas"
+)
+
+var update = flag.Bool("update", false, "write the schemas that the types have")
+
+// documents are the documents of the command line by the name of their schema.
+var documents = map[string]struct {
+	title string
+	value any
+}{
+	"plan":        {"A plan: flameox plan -json, -out", graph.PlanDocument{}},
+	"apply":       {"What an apply did: the last line of flameox apply -json", applyDocument{}},
+	"apply-event": {"One event of an apply: every other line of flameox apply -json", applyEvent{}},
+	"why":         {"Why a stage is or is not cached: flameox why -json", whyDocument{}},
+	"runs":        {"The runs of a store: flameox runs -json", runsDocument{}},
+	"run":         {"A run: flameox show -json", cache.Record{}},
+	"diff":        {"Whether two runs may be compared: flameox diff -json", diffDocument{}},
+	"graph":       {"The graph of an experiment: flameox graph -json", graphDocument{}},
+	"tables":      {"The tables of the evidence: flameox tables -json", tablesDocument{}},
+	"validate":    {"Diagnostics of a configuration: flameox validate -json", render.Document{}},
+	"fsck":        {"The state of a store: flameox fsck -json", fsck.Report{}},
+	"version":     {"The version: flameox version -json", versionDocument{}},
+}
+
+func TestSchemasAreThoseOfTheTypes(t *testing.T) {
+	g, err := schema.New(map[string]string{
+		"flameox": ".", "graph": "../../graph", "cache": "../../graph/cache", "facet": "../../graph/facet", "fsck": "../../graph/fsck",
+		"address": "../../internal/address", "render": "../../lang/render",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, doc := range documents {
+		want, err := g.Document(doc.value, schemas.Base+name+".schema.json", doc.title)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join("../../schemas", name+".schema.json")
+		if *update {
+			if err := os.WriteFile(path, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		got, err := os.ReadFile(path)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not what the types say (%v): run go test ./cmd/flameox -run Schemas -update", path, err)
+		}
+	}
+}
+
+// compiled is the embedded schema of a document.
+func compiled(t *testing.T, name string) *jsonschema.Schema {
+	t.Helper()
+	b, err := schemas.Files.ReadFile(name + ".schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	url := schemas.Base + name + ".schema.json"
+	if err := c.AddResource(url, doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile(url)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return s
+}
+
+// fits holds what a command printed against a schema.
+func fits(t *testing.T, name, out string) {
+	t.Helper()
+	v, err := jsonschema.UnmarshalJSON(strings.NewReader(out))
+	if err != nil {
+		t.Errorf("%s is not JSON: %v\n%s", name, err, out)
+		return
+	}
+	if err := compiled(t, name).Validate(v); err != nil {
+		t.Errorf("%s does not fit its schema: %v\n%s", name, err, out)
+	}
+}
+
+func TestWhatEveryCommandPrintsAsJSONFitsItsSchema(t *testing.T) {
+	p := newProject(t, map[string]string{
+		"flameox.hcl": `
+workload "good" {
+  command = ["sh", "-c", "echo $0", matrix.n]
+  sources = ["in.txt"]
+  matrix  = { n = [1, 2] }
+}
+workload "bad" {
+  command = ["sh", "-c", "exit 3"]
+  sources = []
+}
+workload "absent" {
+  command = ["no-such-program"]
+  sources = []
+}
+capture "command" "good" {
+  workload = workload.good
+  attempts = 2
+}
+capture "command" "bad" { workload = workload.bad }
+capture "command" "absent" { workload = workload.absent }
+output "median" { value = [for r in capture.command.good : r.wall.median] }
+output "none" { value = capture.command.bad.exit }
+check "c" {
+  assert {
+    condition     = false
+    error_message = "never"
+  }
+}
+`,
+		"in.txt": "x",
+	})
+	fits(t, "plan", p.want(0, "plan", "-json"))
+	lines := strings.Split(strings.TrimSpace(p.want(exitSome, "apply", "-json")), "\n")
+	for _, l := range lines[:len(lines)-1] {
+		fits(t, "apply-event", l)
+	}
+	fits(t, "apply", lines[len(lines)-1])
+	var applied applyDocument
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &applied); err != nil {
+		t.Fatal(err)
+	}
+	if applied.Done != 2 || applied.Failed != 1 || applied.Blocked != 1 || len(applied.Outputs) != 2 || len(applied.Checks) != 1 || len(applied.Failures) != 1 {
+		t.Errorf("the apply reports %+v", applied)
+	}
+	p.write("in.txt", "y")
+	fits(t, "plan", p.want(0, "plan", "-json"))
+	fits(t, "why", p.want(0, "why", "-json", "capture.command.good:n=1"))
+	fits(t, "why", p.want(0, "why", "capture.command.absent", "-json"))
+	fits(t, "runs", p.want(0, "runs", "-json"))
+	fits(t, "run", p.want(0, "show", "-json", "capture.command.bad"))
+	fits(t, "run", p.want(0, "show", "capture.command.good:n=2", "-json"))
+	fits(t, "diff", p.want(0, "diff", "-json", "capture.command.good:n=1", "capture.command.good:n=2"))
+	fits(t, "diff", p.want(exitLost, "diff", "-json", "capture.command.good:n=1", "capture.command.bad"))
+	fits(t, "graph", p.want(0, "graph", "-json"))
+	fits(t, "tables", p.want(0, "tables", "-json"))
+	fits(t, "tables", p.want(0, "tables", "runs", "-json"))
+	fits(t, "validate", p.want(0, "validate", "-json"))
+	fits(t, "fsck", p.want(0, "fsck", "-json"))
+	fits(t, "version", p.want(0, "version", "-json"))
+	p.write("broken.flameox.hcl", "workload \"w\" {\n  comand = 1\n}\n")
+	fits(t, "validate", p.want(1, "validate", "-json"))
+}

@@ -1,0 +1,69 @@
+package gobench
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/flameox/flameox/evidence"
+)
+
+func FuzzRead(f *testing.F) {
+	for _, s := range []string{
+		"", "PASS\n", "goos: linux\npkg: a\nBenchmarkA/k=v/k=w-8 \t 100\t 1.5 ns/op\t 3 B/op\nok  \ta\t1s\n", "Unit x better=higher assume=exact\nBenchmarkA 1 5 x\n",
+		"BenchmarkA 1 NaN x -0 y Inf z\n", "--- SKIP: BenchmarkA\nFAIL\tp [build failed]\n", "{\"Time\":\"t\",\"Action\":\"output\",\"Package\":\"a\",\"Output\":\"BenchmarkA 1 2 ns/op\\n\"}\n",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var values int64
+		s, err := read(t.Context(), bytes.NewReader(data), nil, func(m *evidence.Measurement) error {
+			values++
+			if (m.ValueInt == nil) == (m.ValueFloat == nil) || m.Unit == "" || m.Loops == nil || *m.Loops == 0 || !strings.HasPrefix(m.Name, "gobench.Benchmark") {
+				t.Fatalf("row %+v", m)
+			}
+			return nil
+		})
+		var bad *notText
+		if err != nil {
+			if !errors.As(err, &bad) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if s.rows != values || s.bytes != int64(len(data)) {
+			t.Fatalf("%d rows for %d values, %d bytes of %d", s.rows, values, s.bytes, len(data))
+		}
+		// How the bytes arrive must not matter.
+		slow, err := read(t.Context(), iotest.OneByteReader(bytes.NewReader(data)), nil, nil)
+		if err != nil || slow.rows != s.rows || slow.lost != s.lost || slow.truncated != s.truncated {
+			t.Fatalf("read byte by byte: %+v %v", slow, err)
+		}
+		detect(data)
+	})
+}
+
+func TestAnErrorOfTheDiskIsNoFaultOfThePayload(t *testing.T) {
+	broken := io.MultiReader(strings.NewReader("BenchmarkA 1 5 ns/op\n"), iotest.ErrReader(io.ErrClosedPipe))
+	if _, err := read(t.Context(), broken, nil, nil); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	var text strings.Builder
+	text.WriteString("goos: linux\ngoarch: amd64\npkg: example.test/m\ncpu: Some CPU\n")
+	for i := range 10_000 {
+		fmt.Fprintf(&text, "BenchmarkSort/impl=merge/n=%d-8 \t  714387\t      1423.5 ns/op\t  10.46 MB/s\t      97 B/op\t       4 allocs/op\n", i%100)
+	}
+	b.SetBytes(int64(text.Len()))
+	for b.Loop() {
+		if _, err := read(b.Context(), strings.NewReader(text.String()), nil, func(*evidence.Measurement) error { return nil }); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -11,17 +11,17 @@ all: build
 
 # Without a C compiler Go builds without cgo; everything then works but `flameox query`.
 build:
-	$(GO) build -trimpath -o bin/flameox ./cmd/flameox
+	$(GO) build -trimpath -ldflags='-s -w' -o bin/flameox ./cmd/flameox
 
 fmt:
-	gofmt -w $$(git ls-files -co --exclude-standard '*.go')
+	gofmt -w .
 
 generate:
 	$(GO) generate ./...
 
 # Formatting, vet with and without cgo, staticcheck, the shape of the tree, and generated files.
 check:
-	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')) || exit 1; \
+	@unformatted=$$(gofmt -l .) || exit 1; \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	CGO_ENABLED=0 $(GO) build ./...

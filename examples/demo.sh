@@ -96,11 +96,11 @@ runs_something
 expect 0 apply
 runs_nothing
 
-heading '10. The evidence is Parquet, and SQL asks it'
+heading '10. The evidence is Parquet, and SQL asks it; latest has the newest valid run of each stage'
 expect 0 query "
-  SELECT run_axes['impl'] AS impl, run_axes['n'] AS n, count(*) AS samples, median(value) AS median_ns
-  FROM (SELECT *, coalesce(value_int, value_float) AS value FROM measurements_runs)
-  WHERE unit = 'ns/op' AND run_valid GROUP BY ALL ORDER BY n, impl"
+  SELECT run_axes['impl'] AS impl, run_axes['n'] AS n, count(*) AS samples, median(coalesce(value_int, value_float)) AS median_ns
+  FROM measurements_runs SEMI JOIN latest USING (run)
+  WHERE unit = 'ns/op' GROUP BY ALL ORDER BY n, impl"
 
 heading '11. Where the time goes, from the profiles'
 expect 0 query "

@@ -3,10 +3,12 @@ package lang
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -246,5 +248,28 @@ func TestFmtAlignsAndIndents(t *testing.T) {
 	src := "workload {"
 	if got, diags := Fmt([]byte(src)); string(got) != src || !diags.HasErrors() || diags[0].Severity != hcl.DiagError {
 		t.Errorf("broken file: %q, %v", got, diags)
+	}
+}
+
+func TestFilesMayComeFromAnotherFileSystem(t *testing.T) {
+	files := fstest.MapFS{
+		"p/flameox.hcl": {Data: []byte(`output "o" { value = [file("a.txt"), fileset(".", "*.txt")] }`)},
+		"p/a.txt":       {Data: []byte("hello")},
+	}
+	root, err := filepath.Abs(string(filepath.Separator) + "virtual")
+	if err != nil {
+		t.Fatal(err)
+	}
+	below := func(p string) string { rel, _ := filepath.Rel(root, p); return filepath.ToSlash(rel) }
+	c, diags := Load(filepath.Join(root, "p"), testRegistry(), Input{
+		Open:    func(p string) (fs.File, error) { return files.Open(below(p)) },
+		ReadDir: func(p string) ([]fs.DirEntry, error) { return files.ReadDir(below(p)) },
+	})
+	x, more := c.Expand()
+	if len(diags)+len(more) > 0 {
+		t.Fatal(show(append(diags, more...), c))
+	}
+	if v, d := x.Outputs[0].Value.Eval(nil); d.HasErrors() || fmt.Sprint(plain(v)) != "[hello [a.txt]]" {
+		t.Errorf("%v %v", plain(v), d)
 	}
 }

@@ -58,7 +58,7 @@ capture "pprof" "sort" {
 # Shown when apply is done. Results are known only then, so only output and check may
 # read them.
 output "profiles" {
-  description = "what the profiler left; flameox show prints where"
+  description = "what each run under the profiler left"
   value       = { for key, run in capture.pprof.sort : key => run.artifacts }
 }
 

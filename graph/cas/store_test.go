@@ -15,6 +15,7 @@ import (
 
 	"github.com/flameox/flameox/internal/digest"
 	"github.com/flameox/flameox/internal/vfs"
+	"github.com/flameox/flameox/internal/vfs/faultfs"
 )
 
 func open(t testing.TB, dir string) *Store {
@@ -409,5 +410,41 @@ func TestParallelPutsOfTheSameContent(t *testing.T) {
 	}
 	if list, _ := os.ReadDir(s.tmp()); len(list) != 0 {
 		t.Fatalf("left %v", list)
+	}
+}
+
+func TestABatchThatFailedOrWasDiscardedNeverCountsAsDurable(t *testing.T) {
+	root := t.TempDir()
+	f, err := faultfs.New(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(filepath.Join(root, "store"), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := s.NewBatch()
+	d, err := b.PutBytes([]byte("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Inject = faultfs.FailFrom(0, syscall.ENOSPC)
+	for range 2 {
+		if err := b.Sync(); !errors.Is(err, syscall.ENOSPC) {
+			t.Fatalf("sync on a full disk: %v", err)
+		}
+	}
+	if b.Has(d) {
+		t.Fatal("the failed batch says that it has the blob")
+	}
+	f.Inject = nil
+	b = s.NewBatch()
+	b.PutBytes([]byte("a"))
+	b.Discard()
+	if err := b.Sync(); err == nil || b.Has(d) {
+		t.Fatalf("sync of a discarded batch: %v", err)
+	}
+	if err := s.NewBatch().Sync(); err != nil {
+		t.Fatalf("sync of an empty batch: %v", err)
 	}
 }

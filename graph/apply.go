@@ -98,6 +98,7 @@ func (a *applier) clean() error {
 	if len(left) > 0 {
 		a.emit(Event{Kind: EventCleaned, Err: fmt.Errorf("ended %d processes that an interrupted flameox had left", len(left))})
 	}
+	os.Remove(a.store.overlapPath()) // of attempts that are on record
 	dir := filepath.Join(a.store.Dir, "tmp")
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -403,6 +404,9 @@ func (a *applier) attempt(ctx context.Context, n *Node, action *Action, s slot, 
 	}
 	if rec.WallNS == 0 {
 		rec.WallNS = time.Since(begin).Nanoseconds()
+	}
+	if n.Exclusive {
+		rec.Limitations = append(rec.Limitations, a.store.overlaps(started)...)
 	}
 	for i := range rec.Outputs {
 		rec.Outputs[i].Sensitivity = stricter(rec.Outputs[i].Sensitivity, n.Level)

@@ -23,7 +23,7 @@ type filler struct {
 
 	static map[string]bool // names of tokens that every instance may use
 	fixed  *hcl.EvalContext
-	parts  map[hclsyntax.Expression][]piece
+	parts  map[hclsyntax.Expression]*inspected
 	names  map[*use]string // of tokens that are the same in every instance
 }
 
@@ -92,7 +92,7 @@ func (e *expansion) fill(n *node, st *blockState, ups []*node, table *join.Table
 
 // prepare collects the tokens that are the same in every instance.
 func (f *filler) prepare() {
-	f.static, f.parts, f.names = map[string]bool{}, map[hclsyntax.Expression][]piece{}, map[*use]string{}
+	f.static, f.parts, f.names = map[string]bool{}, map[hclsyntax.Expression]*inspected{}, map[*use]string{}
 	for name := range f.n.sch.own {
 		f.static[name] = true
 	}

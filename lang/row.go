@@ -78,7 +78,7 @@ func (r *row) decode(a *arg, dst reflect.Value) bool {
 		field.Set(reflect.ValueOf(Deferred{r.f.e.bind(a.late, r.context(&a.info, r.f.e.c.values.late))}))
 		return true
 	case kindString:
-		if pieces := r.f.pieces(a, a.attr.Expr); pieces != nil {
+		if pieces := r.f.inspect(a, a.attr.Expr).pieces; pieces != nil {
 			s := r.write(pieces)
 			if a.f.ptr {
 				field.Set(reflect.ValueOf(&s))
@@ -90,6 +90,12 @@ func (r *row) decode(a *arg, dst reflect.Value) bool {
 	case kindStrings:
 		if list, ok := unparen(a.attr.Expr).(*hclsyntax.TupleConsExpr); ok {
 			return r.decodeList(a, list, field)
+		}
+	case kindMap:
+		if obj, ok := unparen(a.attr.Expr).(*hclsyntax.ObjectConsExpr); ok && r.inst != nil {
+			if keys := r.f.literalKeys(obj); keys != nil {
+				return r.decodeObject(a, obj, keys, field)
+			}
 		}
 	}
 	v, ok := r.eval(a, a.attr.Expr)
@@ -110,26 +116,46 @@ func (r *row) decodeList(a *arg, list *hclsyntax.TupleConsExpr, field reflect.Va
 	d := decoder{r.allows(&a.info)}
 	ok := true
 	for i, el := range list.Exprs {
-		if pieces := r.f.pieces(a, el); pieces != nil {
-			out[i] = r.write(pieces)
-			continue
-		}
-		v, good := r.eval(a, el)
-		if !good {
+		var good bool
+		if out[i], good = r.text(a, d, el, i, ""); !good {
 			ok = false
-			continue
 		}
-		s, err := d.text(v)
-		if err != nil {
-			err.(*badValue).index = i
-			r.fail(valueError(a.attr.Expr, a.f.name, err), el)
-			ok = false
-			continue
-		}
-		out[i] = s
 	}
 	field.Set(reflect.ValueOf(out))
 	return ok
+}
+
+// decodeObject is decodeList for names that are literal and their values.
+func (r *row) decodeObject(a *arg, obj *hclsyntax.ObjectConsExpr, keys []string, field reflect.Value) bool {
+	out := make(map[string]string, len(keys))
+	d := decoder{r.allows(&a.info)}
+	ok := true
+	for i, item := range obj.Items {
+		s, good := r.text(a, d, item.ValueExpr, -1, keys[i])
+		ok = ok && good
+		out[keys[i]] = s
+	}
+	field.Set(reflect.ValueOf(out))
+	return ok
+}
+
+// text is one element of a list or object as a string.
+func (r *row) text(a *arg, d decoder, el hclsyntax.Expression, index int, key string) (string, bool) {
+	if pieces := r.f.inspect(a, el).pieces; pieces != nil {
+		return r.write(pieces), true
+	}
+	v, ok := r.eval(a, el)
+	if !ok {
+		return "", false
+	}
+	s, err := d.text(v)
+	if err != nil {
+		bad := err.(*badValue)
+		bad.index, bad.key = index, key
+		r.fail(valueError(a.attr.Expr, a.f.name, bad), el)
+		return "", false
+	}
+	return s, true
 }
 
 // piece is a part of a string: a text, the value of an axis, or a runtime token.
@@ -139,17 +165,63 @@ type piece struct {
 	token *use
 }
 
-// pieces takes apart an expression that is a literal, an axis, a token of another block, or a template of these. It gives what
-// evaluating would give, a hundred times faster; nil means that it must be evaluated.
-func (f *filler) pieces(a *arg, e hclsyntax.Expression) []piece {
+// inspected is what is known of an argument, or of an element of one, before it is evaluated in an instance.
+type inspected struct {
+	pieces []piece  // nil: it must be evaluated
+	info   exprInfo // what this part of the argument mentions
+	keys   []string // of an object whose names are literal and distinct
+}
+
+func (f *filler) inspect(a *arg, e hclsyntax.Expression) *inspected {
 	if p, known := f.parts[e]; known {
 		return p
 	}
-	p := f.takeApart(a, e)
+	p := &inspected{pieces: f.takeApart(a, e), info: a.info}
+	if p.pieces == nil && e != a.attr.Expr {
+		p.info = within(&a.info, e.Range())
+	}
 	f.parts[e] = p
 	return p
 }
 
+// within is the part of info that stands in a range. each is kept: it costs little.
+func within(info *exprInfo, r hcl.Range) exprInfo {
+	inside := func(s hcl.Range) bool { return s.Start.Byte >= r.Start.Byte && s.End.Byte <= r.End.Byte }
+	part := exprInfo{each: info.each}
+	for _, x := range info.axes {
+		if inside(x.rng) {
+			part.axes = append(part.axes, x)
+		}
+	}
+	for _, u := range info.tokens {
+		if inside(u.src) {
+			part.tokens = append(part.tokens, u)
+		}
+	}
+	return part
+}
+
+// literalKeys are the names of an object that is written out, or nil where one is computed or there twice.
+func (f *filler) literalKeys(obj *hclsyntax.ObjectConsExpr) []string {
+	if p, known := f.parts[obj]; known {
+		return p.keys
+	}
+	p := &inspected{}
+	f.parts[obj] = p
+	keys := make([]string, 0, len(obj.Items))
+	for _, item := range obj.Items {
+		k, diags := item.KeyExpr.Value(nil)
+		if diags.HasErrors() || k.Type() != cty.String || k.IsNull() || slices.Contains(keys, k.AsString()) {
+			return nil
+		}
+		keys = append(keys, k.AsString())
+	}
+	p.keys = keys
+	return keys
+}
+
+// takeApart takes apart an expression that is a literal, an axis, a token of another block, or a template of these. The
+// pieces give what evaluating would give, much faster.
 func (f *filler) takeApart(a *arg, e hclsyntax.Expression) []piece {
 	switch e := e.(type) {
 	case *hclsyntax.LiteralValueExpr:
@@ -226,7 +298,7 @@ func (r *row) tokenName(u *use) string {
 }
 
 func (r *row) eval(a *arg, expr hclsyntax.Expression) (cty.Value, bool) {
-	v, diags := expr.Value(r.context(&a.info, r.f.fixed))
+	v, diags := expr.Value(r.context(&r.f.inspect(a, expr).info, r.f.fixed))
 	if diags.HasErrors() {
 		r.f.e.report(fromHCL(sumExpression, diags, r.where(), false)...)
 		return v, false

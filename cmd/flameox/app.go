@@ -72,8 +72,16 @@ var selectFlags = append([]cli.Flag{
 	&cli.StringSliceFlag{Name: "replace", Usage: "run the stages that `ADDRESS` selects although they have valid results; may be repeated"},
 }, varFlags...)
 
-// open opens the workspace that the global flags name.
+// open opens the workspace that the global flags name, for a command that only reads: it steps back while something is measured.
 func open(c *cli.Context) (*workspace.Workspace, error) {
+	w, err := openWorkspace(c)
+	if err == nil {
+		w.Store.StepBack("flameox " + c.Command.Name)
+	}
+	return w, err
+}
+
+func openWorkspace(c *cli.Context) (*workspace.Workspace, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this binary: %w", err)
@@ -84,20 +92,26 @@ func open(c *cli.Context) (*workspace.Workspace, error) {
 	})
 }
 
-// load opens the workspace and its configuration; diagnostics have been printed when it fails.
+// load opens the workspace and its configuration for a command that only reads.
 func load(c *cli.Context) (*workspace.Workspace, *stages.Experiment, error) {
 	w, err := open(c)
 	if err != nil {
 		return nil, nil, err
 	}
+	loaded, err := loadInto(c, w)
+	return w, loaded, err
+}
+
+// loadInto loads the configuration of a workspace; diagnostics have been printed when it fails.
+func loadInto(c *cli.Context, w *workspace.Workspace) (*stages.Experiment, error) {
 	loaded, diags := w.Load()
 	if len(diags) > 0 {
 		printDiagnostics(c, diags, w.Config.Files)
 	}
 	if diags.HasErrors() {
-		return nil, nil, fail(exitError1)
+		return nil, fail(exitError1)
 	}
-	return w, loaded, nil
+	return loaded, nil
 }
 
 // interrupts turns the first Ctrl-C into a closed channel and the second into a cancelled context.

@@ -48,7 +48,11 @@ func runApply(c *cli.Context) error {
 		}
 		target, exclude, replace = saved.Target, saved.Exclude, saved.Replace
 	}
-	w, loaded, err := load(c)
+	w, err := openWorkspace(c)
+	if err != nil {
+		return err
+	}
+	loaded, err := loadInto(c, w)
 	if err != nil {
 		return err
 	}

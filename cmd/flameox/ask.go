@@ -13,7 +13,6 @@ import (
 	"github.com/flameox/flameox/evidence/query"
 	"github.com/flameox/flameox/graph/fsck"
 	"github.com/flameox/flameox/internal/flags"
-	"github.com/flameox/flameox/internal/lock"
 	"github.com/flameox/flameox/lang"
 )
 
@@ -38,11 +37,15 @@ func queryCommand() *cli.Command {
 			if err != nil {
 				return flags.Usage(c, "-format: %v", err)
 			}
-			w, err := open(c)
+			w, err := openWorkspace(c)
 			if err != nil {
 				return err
 			}
-			db, err := query.Open(filepath.Join(w.Store.Dir, "evidence"), query.Options{Threads: quietThreads()})
+			threads := 0 // as many as there are CPUs
+			if w.Store.StepBack("flameox query") {
+				threads = 1
+			}
+			db, err := query.Open(filepath.Join(w.Store.Dir, "evidence"), query.Options{Threads: threads})
 			if err != nil {
 				return err
 			}
@@ -50,16 +53,6 @@ func queryCommand() *cli.Command {
 			return db.Query(c.Context, c.Args().First(), f, c.App.Writer)
 		},
 	}
-}
-
-// quietThreads is 1 while something is measured on the machine, so that a question disturbs it as little as possible; else 0, no limit.
-func quietThreads() int {
-	l, err := lock.TryAcquireMeasure(lock.Holder{Command: "flameox query"})
-	if err != nil {
-		return 1
-	}
-	l.Release()
-	return 0
 }
 
 func tablesCommand() *cli.Command {

@@ -206,6 +206,9 @@ func TestTwoAppliesAtOnceAndReadersMeanwhile(t *testing.T) {
 	if err := first.Wait(); err != nil {
 		t.Fatalf("the first apply: %v\n%s", err, out)
 	}
+	if shown := p.want(0, "show", "capture.command.w"); !strings.Contains(shown, "overlap: flameox query") {
+		t.Errorf("what ran beside the measurement is not on its record:\n%s", shown)
+	}
 	p.want(0, "apply")
 	p.want(0, "plan", "-detailed-exitcode")
 }

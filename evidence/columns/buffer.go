@@ -1,6 +1,7 @@
 package columns
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strings"
@@ -64,8 +65,7 @@ func (b *Buffer) Bytes() int64 {
 func (b *Buffer) Reset() {
 	for i := range b.vectors {
 		v := &b.vectors[i]
-		v.text = 0
-		v.repaired = 0
+		v.text, v.repaired, v.varied = 0, 0, false
 		for j := range v.leaves {
 			l := &v.leaves[j]
 			clear(l.bytes) // so that the strings can be collected
@@ -96,6 +96,7 @@ type Vector struct {
 	leaves   []leaf
 	text     int64 // bytes of strings
 	repaired int
+	varied   bool   // not every text of the buffer is the first one
 	pairs    []pair // scratch of Map
 	last     *byte  // the text that was found valid last
 	lastLen  int
@@ -162,7 +163,18 @@ func (v *Vector) Float64(x float64) error {
 // String appends a text.
 func (v *Vector) String(s string) {
 	v.present()
-	v.leaves[0].bytes = append(v.leaves[0].bytes, v.valid(s))
+	l := &v.leaves[0]
+	b := v.valid(s)
+	if n := len(l.bytes); n > 0 && !v.varied {
+		// By content, not by address alone: equal rows must take the same path to the same bytes.
+		v.varied = !bytes.Equal(l.bytes[n-1], b)
+	}
+	l.bytes = append(l.bytes, b)
+}
+
+// constant says that every row of the vector is known to have the same text.
+func (v *Vector) constant() bool {
+	return v.column.Type == String && v.maxDef == 0 && !v.varied && len(v.leaves[0].bytes) > 1
 }
 
 // valid is the bytes of s, without a copy where s is UTF-8.

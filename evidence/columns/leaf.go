@@ -18,6 +18,7 @@ const maxElements = 1 << 27
 // readLeaf appends one column chunk. fileNullable says whether the file's column has one definition level
 // that the vector's column may lack or have in addition.
 func (v *Vector) readLeaf(l *leaf, cr file.ColumnChunkReader, fileNullable bool, rows int) error {
+	v.varied = true // it may be
 	raise := int16(0)
 	if v.column.Nullable && !fileNullable {
 		raise = 1 // present in the file is one level deeper here
@@ -128,6 +129,7 @@ func (l *leaf) readBatch(cr file.ColumnChunkReader, n int, defs, reps []int16) (
 // append adds the rows from (inclusive) to (exclusive) of src, a vector of a column of the same type,
 // shape and nullability.
 func (v *Vector) append(src *Vector, from, to int) {
+	v.varied = true // it may be; comparing would cost more than it saves
 	for j := range v.leaves {
 		d, s := &v.leaves[j], &src.leaves[j]
 		lo, hi := from, to // positions of levels

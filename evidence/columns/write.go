@@ -1,6 +1,7 @@
 package columns
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"sort"
@@ -39,6 +40,8 @@ type Writer struct {
 	group  file.BufferedRowGroupWriter // the open row group, or nil
 	inRow  int                         // rows in it
 	rows   int64
+
+	repeated repeated
 }
 
 // countingWriter hides every method but Write, so that arrow-go does not close what it was given.
@@ -144,7 +147,12 @@ func (w *Writer) Write(b *Buffer) (err error) {
 				return err
 			}
 			n++
-			if err := v.leaves[j].write(cw, v.maxDef, v.maxRep); err != nil {
+			if v.constant() {
+				err = w.repeated.write(cw, n-1, v.leaves[0].bytes)
+			} else {
+				err = v.leaves[j].write(cw, v.maxDef, v.maxRep)
+			}
+			if err != nil {
 				return fmt.Errorf("table %s, column %s: %w", w.schema.Name, v.column.Name, err)
 			}
 		}
@@ -163,8 +171,11 @@ func (w *Writer) endGroup() error {
 	}
 	err := w.group.Close()
 	w.group, w.inRow = nil, 0
+	w.repeated.known = nil
 	return err
 }
+
+var errNoText = errors.New("a text column that is not written as bytes")
 
 func (l *leaf) write(cw file.ColumnChunkWriter, maxDef, maxRep int16) (err error) {
 	var defs, reps []int16

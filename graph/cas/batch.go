@@ -26,7 +26,7 @@ type Batch struct {
 	mu      sync.Mutex
 	begun   bool
 	done    bool
-	err     error // of Sync, or that the batch was discarded
+	err     error                    // of Sync, or that the batch was discarded
 	temps   map[digest.Digest]string // path of the file that will become the blob
 	unnamed map[string]bool          // being written
 	old     map[digest.Digest]bool   // was there, but nobody remembers that its name is durable

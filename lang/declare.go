@@ -20,6 +20,8 @@ type node struct {
 	main   body
 	meta   body
 	nested []*body
+	// impliedBy is the node that brought this one without a block of its own; src is nil then.
+	impliedBy *node
 
 	forEach, matrix *hclsyntax.Attribute
 	dependsOn       []*use
@@ -81,9 +83,13 @@ func (c *Config) declareBlocks(top map[string][]*hclsyntax.Block) {
 	slices.SortStableFunc(c.nodes, func(a, b *node) int {
 		return cmp.Or(cmp.Compare(a.Range.Filename, b.Range.Filename), cmp.Compare(a.Range.Start.Byte, b.Range.Start.Byte))
 	})
+	for _, n := range c.nodes {
+		c.Blocks = append(c.Blocks, n.Block)
+		c.literalOnly(n)
+	}
+	c.declareImplied()
 	for i, n := range c.nodes {
 		n.order = i
-		c.Blocks = append(c.Blocks, n.Block)
 	}
 }
 

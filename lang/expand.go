@@ -76,9 +76,14 @@ func (c *Config) Expand() (*Expansion, hcl.Diagnostics) {
 		for _, d := range n.edges {
 			st.broken = st.broken || e.of(d.to).broken
 		}
-		if st.broken {
+		switch {
+		case n.impliedBy != nil:
+			if !st.broken {
+				e.expandImplied(n, st)
+			}
+		case st.broken:
 			e.checkRest(n)
-		} else {
+		default:
 			st.broken = !e.expandNode(n, st)
 		}
 		if !st.broken {

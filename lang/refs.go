@@ -360,7 +360,7 @@ func unparen(e hclsyntax.Expression) hclsyntax.Expression {
 
 // analyseNode checks every expression of a node and collects what it refers to.
 func (c *Config) analyseNode(n *node) {
-	if n.sch == nil {
+	if n.sch == nil || n.impliedBy != nil {
 		return
 	}
 	for _, b := range n.bodies() {

@@ -65,6 +65,7 @@ func Compile(x *lang.Expansion, kinds []kind.Kind, p *kind.Project) (*Experiment
 			for _, out := range implied[inst.ImpliedBy] {
 				if out.Node.Address.Block == inst.Block.Address() {
 					c.Add(inst, out)
+					nodes = append(nodes, out.Node)
 				}
 			}
 			if c.Of(inst) == nil {
@@ -92,9 +93,6 @@ func Compile(x *lang.Expansion, kinds []kind.Kind, p *kind.Project) (*Experiment
 		}
 		c.Add(inst, out)
 		nodes = append(nodes, out.Node)
-		for _, i := range out.Implied {
-			nodes = append(nodes, i.Node)
-		}
 		implied[inst] = out.Implied
 	}
 	if diags.HasErrors() {

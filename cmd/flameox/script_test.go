@@ -39,14 +39,16 @@ func TestScripts(t *testing.T) {
 			e.Setenv("GOFLAGS", "-mod=mod")
 			e.Setenv("NO_COLOR", "1")
 			e.Setenv("LANG", "C.UTF-8")
-			home := filepath.Join(e.WorkDir, ".home")
-			e.Setenv("HOME", home)
-			// Each script has a machine of its own, so that scripts do not wait for each other's measurements.
-			e.Setenv("FLAMEOX_MEASURE_LOCK", filepath.Join(e.WorkDir, ".measure.lock"))
-			e.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, "gitconfig"))
-			if err := os.MkdirAll(home, 0o755); err != nil {
+			// Outside the working directory, which git lists as sources.
+			home, err := os.MkdirTemp("", "flameox-script-home-")
+			if err != nil {
 				return err
 			}
+			e.Defer(func() { os.RemoveAll(home) })
+			e.Setenv("HOME", home)
+			// Each script has a machine of its own, so that scripts do not wait for each other's measurements.
+			e.Setenv("FLAMEOX_MEASURE_LOCK", filepath.Join(home, "measure.lock"))
+			e.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, "gitconfig"))
 			return os.WriteFile(filepath.Join(home, "gitconfig"), []byte("[user]\nname = t\nemail = t@example.com\n[init]\ndefaultBranch = main\n"), 0o644)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

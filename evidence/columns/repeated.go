@@ -24,12 +24,18 @@ type entry struct {
 	place int32
 }
 
+// dictionary is what arrow-go's dictionary encoders have beside the interface that it exports.
+type dictionary interface {
+	NumEntries() int
+	AddRawSize(int64)
+}
+
 func (r *repeated) write(cw file.ColumnChunkWriter, column int, texts []parquet.ByteArray) error {
 	bw, ok := cw.(*file.ByteArrayColumnChunkWriter)
 	if !ok {
 		return errNoText
 	}
-	dict, ok := cw.CurrentEncoder().(interface{ NumEntries() int })
+	dict, ok := cw.CurrentEncoder().(dictionary)
 	if !ok { // the dictionary grew too large and was given up
 		_, err := bw.WriteBatch(texts, nil, nil)
 		return err
@@ -40,7 +46,7 @@ func (r *repeated) write(cw file.ColumnChunkWriter, column int, texts []parquet.
 		if _, err := bw.WriteBatch(texts, nil, nil); err != nil {
 			return err
 		}
-		if dict, ok := cw.CurrentEncoder().(interface{ NumEntries() int }); ok && dict.NumEntries() == before+1 {
+		if dict, ok := cw.CurrentEncoder().(dictionary); ok && dict.NumEntries() == before+1 {
 			if r.known == nil {
 				r.known = map[int]entry{}
 			}
@@ -52,6 +58,8 @@ func (r *repeated) write(cw file.ColumnChunkWriter, column int, texts []parquet.
 		stats.Update(texts[:1], 0)
 		stats.IncNumValues(int64(len(texts) - 1))
 	}
+	// Pages end by the size of the texts, not of the places.
+	dict.AddRawSize(int64(len(texts)) * int64(len(e.text)+4))
 	places := r.places(e.place, len(texts))
 	data := array.NewData(arrow.PrimitiveTypes.Int32, len(places),
 		[]*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(places))}, nil, 0, 0)

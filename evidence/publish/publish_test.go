@@ -492,3 +492,33 @@ func TestWhatCannotBePublishedIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestAnExportIsADataSetOfItsOwn(t *testing.T) {
+	w := newWorld(t)
+	w.set(1, 5, 0)
+	w.publish()
+	g, err := Pin(w.p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "out")
+	n, err := g.Export(context.Background(), dir, nil)
+	if err != nil || n != len(evidence.Tables()) {
+		t.Fatalf("%d files, %v", n, err)
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "measurements", "*.parquet"))
+	if got := rowsOf(t, files, "run", "value_int"); !slices.Equal(got, w.visible("measurements", "run", "value_int")) {
+		t.Errorf("exported %v", got)
+	}
+	a, _ := os.Stat(files[0])
+	b, _ := os.Stat(g.Files("measurements")[0])
+	if os.SameFile(a, b) {
+		t.Error("an exported file is the published one")
+	}
+	if _, err := g.Export(context.Background(), dir, nil); err == nil {
+		t.Error("an export into a directory that is not empty was accepted")
+	}
+	if _, err := g.Export(context.Background(), filepath.Join(dir, "x"), []string{"nothing"}); err == nil {
+		t.Error("an unknown table was exported")
+	}
+}

@@ -217,16 +217,12 @@ func (e *csvEncoder) field(i int, s string) {
 
 func (e *csvEncoder) row(values []any) error {
 	for i, v := range values {
-		if v == nil {
-			if i > 0 {
-				e.w.WriteByte(',')
-			} else if len(values) == 1 {
-				// A line without anything is skipped by readers; there is no better spelling.
-				continue
-			}
-			continue
+		switch {
+		case v != nil:
+			e.field(i, text(&e.cols[i].Type, v))
+		case i > 0:
+			e.w.WriteByte(',')
 		}
-		e.field(i, text(&e.cols[i].Type, v))
 	}
 	_, err := e.w.WriteString("\r\n") // a failed write sticks to the writer
 	return err

@@ -48,7 +48,7 @@ func New(reg *providers.Registry) *Kind {
 // Options are the arguments of every capture; a provider adds its own.
 type Options struct {
 	Workload lang.Ref `arg:"workload" kinds:"workload" doc:"the program to run" facet:"command"`
-	Extract  bool     `arg:"extract" default:"true" doc:"false leaves the artifact without rows" facet:"exempt: decides about another stage"`
+	Extract  bool     `arg:"extract" default:"true" doc:"false, written literally, leaves the artifact without rows" facet:"exempt: decides about another stage"`
 }
 
 // BlockType describes the block with a schema for each provider that can capture.
@@ -85,7 +85,8 @@ type stage struct {
 	inst       *lang.Instance
 }
 
-// Compile makes a measurement node and, unless it is turned off, the extraction that goes with it.
+// Compile makes a measurement node and the extraction that goes with it. Whether there is one is the language's to
+// say: it knows the argument extract.
 func (k *Kind) Compile(inst *lang.Instance, c *kind.Compiler) (*kind.Compiled, error) {
 	provider := k.providers[inst.Block.Labels[0]]
 	parts := k.merged[provider.Name()].Split(inst.Options)
@@ -111,7 +112,7 @@ func (k *Kind) Compile(inst *lang.Instance, c *kind.Compiler) (*kind.Compiled, e
 	n := c.Node(inst, nature, s)
 	n.Command = s.program.Display()
 	out := &kind.Compiled{Node: n, Value: extract.Source{Node: n, Provider: provider.Name()}, Results: program.ReadResults}
-	if x, ok := provider.(providers.Extractor); ok && o.Extract {
+	if x, ok := provider.(providers.Extractor); ok {
 		options := inst.Nested["extract"]
 		if options == nil {
 			options = k.extract[x.Name()]

@@ -33,7 +33,7 @@ type Compiled struct {
 	Tokens map[string]Token
 	// Results turns the node's records into the attributes that output and check read; nil where it has none.
 	Results func(records []*cache.Summary) (map[string]any, error)
-	// Implied are further nodes that come with the instance.
+	// Implied are further nodes that come with the instance, where the language has instances of them (lang.Schema.Implies).
 	Implied []*Compiled
 }
 

@@ -62,7 +62,6 @@ type evaluated struct {
 	locals map[string]*local
 	args   *hcl.EvalContext // for arguments: sensitive values are tokens
 	late   *hcl.EvalContext // for outputs, checks and deferred arguments
-	secret bool             // there is a sensitive variable
 }
 
 // sensitive marks values that a sensitive variable took part in.

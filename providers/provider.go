@@ -9,8 +9,10 @@ package providers
 import (
 	"context"
 	"io"
+	"strings"
 
 	"github.com/flameox/flameox/evidence"
+	"github.com/flameox/flameox/formats/profile"
 	"github.com/flameox/flameox/internal/digest"
 )
 
@@ -115,6 +117,22 @@ func (a Artifact) Open() (io.ReadCloser, error) { return evidence.OpenPayload(a.
 type Paths struct {
 	Root string `json:"root"` // absolute project root at capture; files below it become relative to it
 	Dir  string `json:"dir"`  // absolute working directory at capture
+	// Outputs is the absolute folder in which the outputs of builds were laid out, each below a folder of its own that
+	// is named by content. A file there is the build's, whatever that folder is called.
+	Outputs string `json:"outputs,omitempty"`
+}
+
+// File is how evidence names a file that a producer named: relative to the build output or to the project root that it lies
+// below, else as it is. So the same program has the same names whichever build of it ran, and wherever.
+func (p Paths) File(name string) string {
+	if p.Outputs != "" {
+		if below := profile.File(p.Outputs, name); below != name {
+			if _, file, ok := strings.Cut(below, "/"); ok {
+				return file
+			}
+		}
+	}
+	return profile.File(p.Root, name)
 }
 
 // Input is what validation and extraction see: the same immutable payloads.

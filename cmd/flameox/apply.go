@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -60,9 +61,9 @@ func runApply(c *cli.Context) error {
 	if err := w.Init(); err != nil {
 		return err
 	}
-	l, err := lock.TryAcquire(w.Store.LockPath("apply"), lock.Holder{Command: "flameox apply"})
+	l, err := applyLock(c.Context, w.Store.LockPath("apply"))
 	if err != nil {
-		return fmt.Errorf("another apply is running in this workspace: %w", err)
+		return err
 	}
 	defer l.Release()
 	if err := w.Store.Cache.Refresh(); err != nil { // what the apply before ours has committed
@@ -82,6 +83,23 @@ func runApply(c *cli.Context) error {
 		}
 	}
 	return apply(c, w, loaded, sel)
+}
+
+// applyLock takes the workspace's apply lock. Where the process that took it is dead, a child that it was starting at that moment
+// still has it open, for as long as starting takes; that is waited for.
+func applyLock(ctx context.Context, path string) (*lock.Lock, error) {
+	holder := lock.Holder{Command: "flameox apply"}
+	l, err := lock.TryAcquire(path, holder)
+	var held *lock.HeldError
+	if errors.As(err, &held) && held.Doubt != "" {
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		l, err = lock.Acquire(ctx, path, holder)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("another apply is running in this workspace: %w", err)
+	}
+	return l, nil
 }
 
 // readSavedPlan reads a plan file and sets the variables it was made with.

@@ -19,8 +19,9 @@ import (
 func queryCommand() *cli.Command {
 	return &cli.Command{
 		Name: "query", Usage: "ask the published evidence in SQL", ArgsUsage: "SQL",
-		Description: "Every table is a view, with the columns of its run beside the rows. `flameox tables` lists them.\n\n" +
-			"  flameox query \"SELECT address, name, median(value_float) FROM measurements GROUP BY ALL\"",
+		Description: "Every table is a view; <table>_runs has the columns of the run beside each row, with the prefix run_. `latest` is the newest valid run\n" +
+			"of every address, `hotspots` its heaviest frames. `flameox tables` lists the tables.\n\n" +
+			"  flameox query \"SELECT run_address, median(value_int) FROM measurements_runs WHERE unit = 'ns/op' GROUP BY ALL\"",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT`: table, csv, json, arrow or parquet"},
 			jsonFlag,

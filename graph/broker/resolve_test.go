@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -158,11 +157,9 @@ func TestResolveErrorsSayWhatWasSearchedAndWhatToDo(t *testing.T) {
 }
 
 func TestTheGoLauncherIsFollowedToItsToolchain(t *testing.T) {
-	tool := filepath.Join(runtime.GOROOT(), "bin", "go")
-	if _, err := os.Stat(tool); err != nil {
-		if tool, err = exec.LookPath("go"); err != nil {
-			t.Skip("no go launcher on this machine")
-		}
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("no go launcher on this machine")
 	}
 	link := filepath.Join(t.TempDir(), "go")
 	if err := os.Symlink(tool, link); err != nil {

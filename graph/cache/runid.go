@@ -23,10 +23,11 @@ func (id runID) less(o runID) bool { return id.hi < o.hi || id.hi == o.hi && id.
 
 func (id runID) String() string {
 	var b [26]byte
+	hi, lo := id.hi, id.lo
 	for i := len(b) - 1; i >= 0; i-- {
-		b[i] = crockford[id.lo&31]
-		id.lo = id.lo>>5 | id.hi<<59
-		id.hi >>= 5
+		b[i] = crockford[lo&31]
+		lo = lo>>5 | hi<<59
+		hi >>= 5
 	}
 	return string(b[:])
 }

@@ -70,6 +70,9 @@ func (s *Store) VerifyTree(root digest.Digest) (bool, error) {
 	return s.treeIntact(filepath.Join(s.dir, "trees", root.String()), list), nil
 }
 
+// TreesDir is the folder that trees are laid out in, each below its digest.
+func (s *Store) TreesDir() string { return filepath.Join(s.dir, "trees") }
+
 // LaidOut lists the roots of the trees that are laid out.
 func (s *Store) LaidOut() ([]digest.Digest, error) {
 	list, err := s.fs.ReadDir(filepath.Join(s.dir, "trees"))

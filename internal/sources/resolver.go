@@ -34,13 +34,14 @@ func (e *Error) Error() string { return fmt.Sprintf("sources %q: %s", e.Pattern,
 type Resolver struct {
 	root string // absolute, links resolved
 
-	mu     sync.Mutex
-	dirs   map[string]*dir
-	globs  map[string]*globResult
-	lists  map[string][]string // default list by cwd
-	merged map[string][]string // result by all globs
-	links  map[string]link
-	tree   map[string][]string // git's list by the directory it was asked in
+	mu      sync.Mutex
+	listing listing
+	dirs    map[string]*dir
+	globs   map[string]*globResult
+	lists   map[string][]string // default list by cwd
+	merged  map[string][]string // result by all globs
+	links   map[string]link
+	tree    map[string][]string // git's list by the directory it was asked in
 }
 
 type globResult struct {

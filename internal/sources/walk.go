@@ -60,7 +60,11 @@ func (r *Resolver) read(at string) *dir {
 	}
 	d := &dir{}
 	r.dirs[at] = d
-	list, err := os.ReadDir(filepath.Join(r.root, filepath.FromSlash(at)))
+	abs := r.root
+	if at != "." {
+		abs = filepath.Join(r.root, filepath.FromSlash(at))
+	}
+	list, err := r.listing.read(abs)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 		d.err = fmt.Errorf("look for sources in %s: %w", at, err)
 		return d
@@ -68,15 +72,15 @@ func (r *Resolver) read(at string) *dir {
 	d.entries = make([]entry, len(list))
 	for i, e := range list {
 		k := special
-		switch t := e.Type(); {
+		switch t := e.mode; {
 		case t.IsRegular():
 			k = regular
 		case t.IsDir():
 			k = folder
 		case t&fs.ModeSymlink != 0:
-			k = r.follow(path.Join(at, e.Name())).kind
+			k = r.follow(path.Join(at, e.name)).kind
 		}
-		d.entries[i] = entry{e.Name(), k}
+		d.entries[i] = entry{e.name, k}
 	}
 	return d
 }
@@ -341,7 +345,7 @@ func (w *walker) enter(name string, parts []string) {
 
 func (w *walker) add(f string) {
 	if len(w.files) == maxFiles || len(w.seen) > maxFiles {
-		w.err = fmt.Errorf("sources match more than %d files below %s: narrow the patterns, or take directories out with !", maxFiles, w.r.root)
+		w.err = fmt.Errorf("sources match more than %d files below %s: narrow the patterns, or take directories out with patterns that begin with \"!\"", maxFiles, w.r.root)
 		return
 	}
 	w.files = append(w.files, f)

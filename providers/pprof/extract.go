@@ -148,7 +148,7 @@ func extract(ctx context.Context, in providers.Input, grain grain, budget eviden
 	first, records := 0, int64(0)
 	for _, d := range list {
 		clear(weights)
-		f := framer{grain: grain, root: in.Paths.Root, b: b, known: map[*pb.Location][]profile.Ref{}}
+		f := framer{grain: grain, paths: in.Paths, b: b, known: map[*pb.Location][]profile.Ref{}}
 		joined, negative := 0, 0
 		var stack []profile.Ref
 		for i, s := range d.Sample {

@@ -8,6 +8,7 @@ import (
 	pb "github.com/google/pprof/profile"
 
 	"github.com/flameox/flameox/formats/profile"
+	"github.com/flameox/flameox/providers"
 )
 
 // grain is what one frame is.
@@ -26,7 +27,7 @@ var goSynthetic = regexp.MustCompile(`^runtime\._(System|ExternalCode|LostExtern
 // framer makes frames of locations.
 type framer struct {
 	grain grain
-	root  string
+	paths providers.Paths
 	b     *profile.Builder
 	known map[*pb.Location][]profile.Ref // root to leaf
 }
@@ -51,7 +52,7 @@ func (f *framer) location(l *pb.Location) ([]profile.Ref, error) {
 	var base profile.Frame
 	inlining := len(l.Line) > 1
 	if m := l.Mapping; m != nil {
-		base.Module, base.BuildID = profile.File(f.root, m.File), m.BuildID
+		base.Module, base.BuildID = f.paths.File(m.File), m.BuildID
 		inlining = inlining || m.HasInlineFrames
 	}
 	var refs []profile.Ref
@@ -63,7 +64,7 @@ func (f *framer) location(l *pb.Location) ([]profile.Ref, error) {
 			if fr.Function == "" {
 				fr.Function = line.Function.SystemName
 			}
-			fr.File = profile.File(f.root, line.Function.Filename)
+			fr.File = f.paths.File(line.Function.Filename)
 			fr.Synthetic = goSynthetic.MatchString(fr.Function)
 		}
 		if f.grain >= byLine {

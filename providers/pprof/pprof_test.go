@@ -390,7 +390,7 @@ func TestDetectLooksAtContentAndNotAtCompression(t *testing.T) {
 	for name, head := range map[string][]byte{
 		"nothing": nil, "gzip of JSON": z.Bytes(), "gzip header": good[:4], "text": []byte("hello\n"), "zeros": make([]byte, 512),
 		"another message": {1<<3 | 2, 4, 1<<3 | 2, 2, 'a', 'b'}, // field 1 of field 1 is text, as in OTLP
-		"perfetto":        {1<<3 | 2, 6, 8<<3 | 0, 1, 58<<3&0x7F | 0x80, 3, 2, 0},
+		"perfetto":        {1<<3 | 2, 6, 8 << 3, 1, 58<<3&0x7F | 0x80, 3, 2, 0},
 		"ELF":             []byte("\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00"),
 	} {
 		if detect(head) {

@@ -93,7 +93,7 @@ func level(d providers.DeclaredOutput) cache.Sensitivity {
 
 // PutPaths adds the artifact that says where the program ran.
 func (p *Prepared) PutPaths(t *graph.Task, rec *cache.Record) error {
-	b, err := json.Marshal(providers.Paths{Root: p.program.project.Root, Dir: rec.Dir})
+	b, err := json.Marshal(providers.Paths{Root: p.program.project.Root, Dir: rec.Dir, Outputs: t.Store.CAS.TreesDir()})
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package workspace_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -254,6 +253,6 @@ func mutate(t *testing.T, v reflect.Value, value any) {
 			v.Set(p)
 			return
 		}
-		t.Fatal(fmt.Sprintf("no mutation for %s", v.Type()))
+		t.Fatalf("no mutation for %s", v.Type())
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/graph/facet"
 	"github.com/flameox/flameox/internal/address"
+	"github.com/flameox/flameox/internal/suggest"
 )
 
 // Nature says what repeating a stage means, and so how its results are reused.
@@ -209,7 +210,7 @@ func (g *Graph) unknown(s string) error {
 			known = append(known, n.Address.Block)
 		}
 	}
-	if best := address.Suggest(s, known); best != "" {
+	if best := suggest.Nearest(s, known); best != "" {
 		return fmt.Errorf("no stage is called %s. Did you mean %s?", s, best)
 	}
 	return fmt.Errorf("no stage is called %s; `flameox graph` lists them all", s)

@@ -95,6 +95,7 @@ type Planner struct {
 	excluded map[*Node]bool
 	replaced map[*Node]bool
 	lost     map[digest.Digest]bool // memo of what is missing from the store
+	ahead    *ahead                 // during Plan; nil otherwise
 }
 
 // NewPlanner prepares decisions about g. An error names a pattern that selects nothing.
@@ -136,6 +137,11 @@ func NewPlanner(store *Store, g *Graph, sel Selection) (*Planner, error) {
 // Plan decides about every node.
 func (p *Planner) Plan(ctx context.Context, g *Graph) (*Plan, error) {
 	plan := &Plan{Graph: g, by: p.by}
+	p.ahead = lookAhead(ctx, g)
+	defer func() {
+		p.ahead.close()
+		p.ahead = nil
+	}()
 	for _, n := range g.Nodes {
 		if n.Stage == nil {
 			continue
@@ -162,7 +168,7 @@ func (p *Planner) decide(ctx context.Context, n *Node) (*Decision, error) {
 		}
 		return d, nil
 	}
-	actions, err := n.Stage.Actions(ctx, p.results)
+	actions, err := p.actions(ctx, n)
 	var blocked *BlockedError
 	if errors.As(err, &blocked) {
 		if d.State != Excluded {
@@ -204,6 +210,14 @@ func (p *Planner) decide(ctx context.Context, n *Node) (*Decision, error) {
 		p.estimate(d)
 	}
 	return d, nil
+}
+
+// actions are the node's units of work, asked for now or while the plan was looking at the nodes before it.
+func (p *Planner) actions(ctx context.Context, n *Node) ([]*Action, error) {
+	if a, ok := p.ahead.of(n); ok {
+		return a.actions, a.err
+	}
+	return n.Stage.Actions(ctx, p.results)
 }
 
 // upstreamReady says whether the results that d's node needs are all there; if not it sets d's state.
@@ -341,22 +355,10 @@ func (p *Planner) isLost(r *cache.Summary) bool {
 
 // Lost says whether the blob, or any file of the tree, is missing or damaged.
 func (s *Store) Lost(o cache.Output) bool {
-	if s.CAS.Check(o.Digest) != cas.Present {
-		return true
+	if o.Tree {
+		return s.CAS.CheckTree(o.Digest) != cas.Present
 	}
-	if !o.Tree {
-		return false
-	}
-	files, err := s.CAS.ReadTree(o.Digest)
-	if err != nil {
-		return true
-	}
-	for _, f := range files {
-		if s.CAS.Check(f.Digest) != cas.Present {
-			return true
-		}
-	}
-	return false
+	return s.CAS.Check(o.Digest) != cas.Present
 }
 
 // estimate is the mean wall time of the newest results at the node's address.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
-	"github.com/flameox/flameox/internal/address"
+	"github.com/flameox/flameox/internal/suggest"
 	"github.com/flameox/flameox/internal/token"
 )
 
@@ -169,7 +169,7 @@ func (s *suggester) didYouMean(name string, known []string) string {
 	if s.tired() || len(known) > maxKnown || len(name) > 200 {
 		return ""
 	}
-	if near := address.Suggest(name, known); near != "" && near != name {
+	if near := suggest.Nearest(name, known); near != "" && near != name {
 		return fmt.Sprintf(" Did you mean %q?", near)
 	}
 	return ""

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/flameox/flameox/internal/suggest"
 )
 
 // Registry holds the providers that a program knows. It is made once and never changes, so it may be
@@ -139,36 +141,5 @@ func (e *UnknownError) Error() string {
 }
 
 func unknown(what, name string, known []string) error {
-	e := &UnknownError{What: what, Name: name, Known: known}
-	best := len(name)/3 + 2 // farther than this is another word, not a slip
-	for _, k := range known {
-		if d := distance(strings.ToLower(name), k); d < best {
-			best, e.Near = d, k
-		}
-	}
-	return e
-}
-
-// distance is the number of single-byte edits between two short names.
-func distance(a, b string) int {
-	if len(a) > 64 {
-		return len(a)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			d := diagonal
-			if a[i] != b[j] {
-				d++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(d, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
+	return &UnknownError{What: what, Name: name, Near: suggest.Nearest(name, known), Known: known}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/internal/address"
 	"github.com/flameox/flameox/internal/flags"
+	"github.com/flameox/flameox/internal/suggest"
 	"github.com/flameox/flameox/stages/program"
 	"github.com/flameox/flameox/stages/workspace"
 )
@@ -59,7 +60,7 @@ func findRun(w *workspace.Workspace, s string) (*cache.Record, error) {
 		}
 		return nil, fmt.Errorf("%s has runs of %d instances; name one:%s", s, len(instances), text)
 	}
-	if best := address.Suggest(s, known); best != "" {
+	if best := suggest.Nearest(s, known); best != "" {
 		return nil, fmt.Errorf("no run and no stage with runs is called %s. Did you mean %s?", s, best)
 	}
 	return nil, fmt.Errorf("no run and no stage with runs is called %s; `flameox runs` lists them", s)

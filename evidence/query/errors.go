@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/flameox/flameox/evidence"
+	"github.com/flameox/flameox/internal/suggest"
 )
 
 // Error is a query that could not be answered, as a person should read it.
@@ -145,30 +146,9 @@ func nearest(name string, candidates []string) string {
 		if i := strings.LastIndexByte(c, '.'); i >= 0 {
 			short = c[i+1:]
 		}
-		if d := distance(strings.ToLower(name), strings.ToLower(short)); d < least {
+		if d := suggest.Distance(strings.ToLower(name), strings.ToLower(short)); d < least {
 			best, least = c, d
 		}
 	}
 	return best
-}
-
-// distance is the number of letters to insert, delete or replace.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			diagonal = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/flameox/flameox/internal/digest"
+	"github.com/flameox/flameox/internal/suggest"
 )
 
 // Env is what an executable is looked up in.
@@ -254,7 +255,7 @@ func lookup(env Env, name string) (string, error) {
 			if _, serr := os.Stat(path); serr == nil {
 				return "", refuse(NotExecutable, path, err, "resolve %s: %s: %v; chmod +x makes a file executable", name, path, err)
 			}
-			return "", refuse(NotFound, path, fs.ErrNotExist, "resolve %s: %s does not exist%s", name, path, suggest(filepath.Dir(path), filepath.Base(path)))
+			return "", refuse(NotFound, path, fs.ErrNotExist, "resolve %s: %s does not exist%s", name, path, similar(filepath.Dir(path), filepath.Base(path)))
 		}
 		return path, nil
 	}
@@ -278,13 +279,13 @@ func lookup(env Env, name string) (string, error) {
 		return "", refuse(NotFound, name, fs.ErrNotExist, "resolve %s: it is not found, because PATH is empty; declare PATH, or name the program by its path", name)
 	}
 	if blocked == "" {
-		blocked = suggest("", name, dirs...)
+		blocked = similar("", name, dirs...)
 	}
 	return "", refuse(NotFound, name, fs.ErrNotExist, "resolve %s: it is not found on PATH=%s%s; install it, declare its directory in PATH, or name it by its path", name, env.Path, blocked)
 }
 
-// suggest names files of the directories that are spelled almost like name.
-func suggest(dir, name string, dirs ...string) string {
+// similar names files of the directories that are spelled almost like name.
+func similar(dir, name string, dirs ...string) string {
 	if dir != "" {
 		dirs = append(dirs, dir)
 	}
@@ -297,7 +298,7 @@ func suggest(dir, name string, dirs ...string) string {
 		for _, e := range entries {
 			n := e.Name()
 			// A version is the commonest difference: python for python3.
-			alike := n != name && (distance(n, name) <= 1+len(name)/6 || len(name) >= 3 && strings.TrimRight(n, "0123456789.") == strings.TrimRight(name, "0123456789."))
+			alike := n != name && (suggest.Distance(n, name) <= 1+len(name)/6 || len(name) >= 3 && strings.TrimRight(n, "0123456789.") == strings.TrimRight(name, "0123456789."))
 			if alike && !slices.Contains(near, n) && runnable(filepath.Join(d, n)) == nil {
 				near = append(near, n)
 			}
@@ -306,32 +307,8 @@ func suggest(dir, name string, dirs ...string) string {
 	if len(near) == 0 {
 		return ""
 	}
-	slices.SortStableFunc(near, func(a, b string) int { return distance(a, name) - distance(b, name) })
+	slices.SortStableFunc(near, func(a, b string) int { return suggest.Distance(a, name) - suggest.Distance(b, name) })
 	return "; did you mean " + strings.Join(near[:min(3, len(near))], " or ") + "?"
-}
-
-// distance is the number of inserted, removed and changed bytes between two names.
-func distance(a, b string) int {
-	if d := len(a) - len(b); d > 4 || d < -4 {
-		return 5
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diag
-			if a[i] != b[j] {
-				cost++
-			}
-			diag = row[j+1]
-			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // ExecutableChangedError says that what would run is not what was resolved.

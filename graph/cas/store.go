@@ -48,11 +48,12 @@ type Store struct {
 	mu      sync.RWMutex
 	index   *table // as loaded
 	fresh   map[digest.Digest]row
-	gone    map[digest.Digest]bool // in index, but no more on disk
-	made    [256]bool              // shard directories known to exist
-	rooted  bool                   // this process synced the directories above the shards
-	writers int                    // open batches
-	lock    io.Closer              // shared while writers > 0
+	gone    map[digest.Digest]bool            // in index, but no more on disk
+	trees   map[digest.Digest][]digest.Digest // members of trees that were listed since
+	made    [256]bool                         // shard directories known to exist
+	rooted  bool                              // this process synced the directories above the shards
+	writers int                               // open batches
+	lock    io.Closer                         // shared while writers > 0
 }
 
 // Open opens the store below dir, which is the directory .flameox and need not exist: the first write creates it.
@@ -64,7 +65,7 @@ func Open(dir string, fsys vfs.FS) (*Store, error) {
 	if st, err := fsys.Lstat(abs); err == nil && !st.Mode.IsDir() && st.Mode&fs.ModeSymlink == 0 {
 		return nil, fmt.Errorf("open the store %s: it is not a directory; move the file away or set store.path", dir)
 	}
-	s := &Store{dir: abs, cas: filepath.Join(abs, "cas"), fs: fsys, fresh: map[digest.Digest]row{}, gone: map[digest.Digest]bool{}}
+	s := &Store{dir: abs, cas: filepath.Join(abs, "cas"), fs: fsys, fresh: map[digest.Digest]row{}, gone: map[digest.Digest]bool{}, trees: map[digest.Digest][]digest.Digest{}}
 	s.index = loadTable(fsys, s.indexPath(), indexMagic)
 	return s, nil
 }
@@ -144,7 +145,7 @@ func (s *Store) ReadAll(d digest.Digest) ([]byte, error) {
 func (s *Store) Save() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.fresh) == 0 && len(s.gone) == 0 {
+	if len(s.fresh) == 0 && len(s.gone) == 0 && len(s.trees) == 0 {
 		return nil
 	}
 	if _, err := s.fs.Lstat(s.cas); err != nil {
@@ -154,12 +155,12 @@ func (s *Store) Save() error {
 	for i := range s.index.n {
 		r := s.index.row(i)
 		if _, newer := s.fresh[r.Digest]; !newer && !s.gone[r.Digest] {
-			rows = append(rows, keyed{hash: blobHash(r.Digest), row: r})
+			rows = append(rows, keyed{hash: blobHash(r.Digest), path: s.membersText(r.Digest), row: r})
 		}
 	}
 	added := make([]keyed, 0, len(s.fresh))
 	for d, r := range s.fresh {
-		added = append(added, keyed{hash: blobHash(d), row: r})
+		added = append(added, keyed{hash: blobHash(d), path: s.membersText(d), row: r})
 	}
 	b := encodeTable(indexMagic, 0, rows, added)
 	if err := vfs.WriteFile(s.fs, s.indexPath(), b, 0o644, false); err != nil {
@@ -172,6 +173,7 @@ func (s *Store) Save() error {
 	s.index = t
 	clear(s.fresh)
 	clear(s.gone)
+	clear(s.trees)
 	return nil
 }
 

@@ -19,11 +19,24 @@ func (b *Batch) PutTree(files []File) (digest.Digest, error) {
 	if err != nil {
 		return root, err
 	}
+	seen := map[digest.Digest]bool{root: true}
+	var members []digest.Digest
+	add := func(d digest.Digest) {
+		if !seen[d] {
+			seen[d] = true
+			members = append(members, d)
+		}
+	}
 	for _, d := range dirs {
 		if _, err := b.PutBytes(d.Bytes); err != nil {
 			return root, err
 		}
+		add(d.Digest)
 	}
+	for i := range files {
+		add(files[i].Digest)
+	}
+	b.s.keepMembers(root, members)
 	return root, nil
 }
 

@@ -194,34 +194,3 @@ func globMatch(pattern, s string) bool {
 	ok, _ := doublestar.Match(pattern, s)
 	return ok
 }
-
-// Suggest is the known name nearest to s, or "" when none is near enough to be what was meant.
-func Suggest(s string, known []string) string {
-	best, bestDistance := "", max(2, len(s)/3)+1
-	for _, k := range known {
-		if d := distance(s, k); d < bestDistance {
-			best, bestDistance = k, d
-		}
-	}
-	return best
-}
-
-// distance is the Levenshtein distance in bytes.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		prev := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := prev
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			prev, row[j] = row[j], min(cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
-}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/flameox/flameox/internal/address"
+	"github.com/flameox/flameox/internal/suggest"
 )
 
 // level is one command on the way from the program to the command that runs.
@@ -222,7 +222,7 @@ func didYouMean(prefix, name string, known []string) string {
 			long = append(long, k)
 		}
 	}
-	near := address.Suggest(name, long)
+	near := suggest.Nearest(name, long)
 	if near == "" {
 		return ""
 	}

@@ -59,7 +59,7 @@ func (l *listing) read(path string) ([]item, error) {
 			if err != nil {
 				return fail("lstat", err)
 			}
-			i.mode = typeOf[st.Mode&unix.S_IFMT>>12]
+			i.mode = typeOf(byte(st.Mode & unix.S_IFMT >> 12))
 		}
 		known = append(known, i)
 	}
@@ -80,18 +80,19 @@ func retry(call func() (int, error)) (int, error) {
 	}
 }
 
-// typeOf is indexed by DT_…, which are the type bits of a mode shifted down.
-var typeOf = [16]fs.FileMode{
-	unix.DT_UNKNOWN: fs.ModeIrregular,
-	unix.DT_FIFO:    fs.ModeNamedPipe,
-	unix.DT_CHR:     fs.ModeDevice | fs.ModeCharDevice,
-	unix.DT_DIR:     fs.ModeDir,
-	unix.DT_BLK:     fs.ModeDevice,
-	unix.DT_REG:     0,
-	unix.DT_LNK:     fs.ModeSymlink,
-	unix.DT_SOCK:    fs.ModeSocket,
-	3:               fs.ModeNamedPipe, 5: fs.ModeNamedPipe, 7: fs.ModeNamedPipe, 9: fs.ModeNamedPipe,
-	11: fs.ModeNamedPipe, 13: fs.ModeNamedPipe, 14: fs.ModeNamedPipe, 15: fs.ModeNamedPipe, // nothing that is a source
+// typeOf turns a DT_… into type bits; both it and the top of a mode are the same numbers.
+func typeOf(dt byte) fs.FileMode {
+	switch dt {
+	case unix.DT_REG:
+		return 0
+	case unix.DT_DIR:
+		return fs.ModeDir
+	case unix.DT_LNK:
+		return fs.ModeSymlink
+	case unix.DT_UNKNOWN:
+		return fs.ModeIrregular
+	}
+	return fs.ModeDevice // or a pipe, or a socket: nothing that can be a source
 }
 
 // appendItems takes apart what getdents64 wrote: inode (8 bytes), offset (8), length of the entry (2), type (1), name, NUL.
@@ -107,7 +108,7 @@ func appendItems(items []item, b []byte) []item {
 			name = name[:end]
 		}
 		inode := binary.NativeEndian.Uint64(b)
-		mode := typeOf[b[18]&15]
+		mode := typeOf(b[18])
 		b = b[size:]
 		if inode == 0 || string(name) == "." || string(name) == ".." {
 			continue

@@ -14,7 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
-	"github.com/flameox/flameox/internal/address"
+	"github.com/flameox/flameox/internal/suggest"
 	"github.com/flameox/flameox/lang/source"
 )
 
@@ -66,7 +66,7 @@ func (h Host) add(t map[string]function.Function) {
 			name := args[0].AsString()
 			if !slices.Contains(h.Env, name) {
 				hint := ""
-				if s := address.Suggest(name, h.Env); s != "" {
+				if s := suggest.Nearest(name, h.Env); s != "" {
 					hint = fmt.Sprintf(" Did you mean %q?", s)
 				}
 				return cty.NilVal, function.NewArgErrorf(0, "the environment variable %s is not declared: add it to env in the flameox block, flameox { env = [%q] }, so that everyone can see what the experiment depends on.%s", name, name, hint)

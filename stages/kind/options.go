@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/flameox/flameox/graph/facet"
@@ -31,15 +32,36 @@ func addOptions(f *facet.Facet, options any) {
 	if !v.IsValid() {
 		return
 	}
-	t := v.Type()
+	for _, d := range defining(v.Type()) {
+		f.Add(d.name, encode(v.Field(d.index)))
+	}
+}
+
+// definingField is an option that is in the definition facet.
+type definingField struct {
+	name  string
+	index int
+}
+
+// fields remembers what the tags of an options struct say: they are a property of the type, and a plan asks for
+// each instance of it.
+var fields sync.Map // reflect.Type → []definingField
+
+func defining(t reflect.Type) []definingField {
+	if known, ok := fields.Load(t); ok {
+		return known.([]definingField)
+	}
+	var out []definingField
 	for i := range t.NumField() {
-		field := t.Field(i)
-		if field.Tag.Get("facet") != string(facet.Definition) {
+		tag := t.Field(i).Tag
+		if tag.Get("facet") != string(facet.Definition) {
 			continue
 		}
-		name, _, _ := strings.Cut(field.Tag.Get("arg"), ",")
-		f.Add(name, encode(v.Field(i)))
+		name, _, _ := strings.Cut(tag.Get("arg"), ",")
+		out = append(out, definingField{name, i})
 	}
+	fields.Store(t, out)
+	return out
 }
 
 // encode is the canonical text of an option: the same for equal values, different for different ones.

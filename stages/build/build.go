@@ -12,10 +12,8 @@ import (
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/graph/facet"
 	"github.com/flameox/flameox/lang"
-	"github.com/flameox/flameox/stages/environment"
 	"github.com/flameox/flameox/stages/kind"
 	"github.com/flameox/flameox/stages/program"
-	"github.com/flameox/flameox/stages/target"
 	"github.com/zclconf/go-cty/cty"
 )
 
@@ -57,7 +55,6 @@ func (Kind) BlockType() lang.BlockType {
 type stage struct {
 	o       *Options
 	program *program.Program
-	target  *target.Target
 	project *kind.Project
 }
 
@@ -67,22 +64,14 @@ func (Kind) Compile(inst *lang.Instance, c *kind.Compiler) (*kind.Compiled, erro
 	if len(o.Outputs) == 0 {
 		return nil, fmt.Errorf("outputs is empty: name the files that the command writes below ${out.dir}")
 	}
-	host, err := kind.Value[*environment.Host](c, o.Environment)
-	if err != nil {
-		return nil, err
-	}
-	tgt, err := kind.Value[*target.Target](c, o.Target)
-	if err != nil {
-		return nil, err
-	}
 	p, err := program.New(program.Declared{
-		Command: o.Command, Cwd: o.Cwd, Env: o.Env, Sources: o.Sources, Host: host,
+		Command: o.Command, Cwd: o.Cwd, Env: o.Env, Sources: o.Sources, Environment: o.Environment, Target: o.Target,
 		Timeout: o.Timeout, Grace: 5 * time.Second, ExpectExit: []int{0}, OutputLimit: 64 << 20,
 	}, c)
 	if err != nil {
 		return nil, err
 	}
-	n := c.Node(inst, graph.Pure, &stage{o: o, program: p, target: tgt, project: c.Project})
+	n := c.Node(inst, graph.Pure, &stage{o: o, program: p, project: c.Project})
 	n.Attempts = 1
 	n.Command = p.Display()
 	return &kind.Compiled{
@@ -99,11 +88,6 @@ func (s *stage) Actions(ctx context.Context, in *graph.Results) ([]*graph.Action
 		return nil, err
 	}
 	facets := append(prepared.Facets(), kind.Definition("build", version, s.o))
-	if s.target != nil {
-		f := facet.Facet{Name: facet.Identity}
-		f.Add("target", s.target.Identity)
-		facets = append(facets, f)
-	}
 	if s.o.Native {
 		facets = append(facets, program.HostClass(s.project))
 	}

@@ -137,13 +137,6 @@ func (s *stage) Actions(ctx context.Context, in *graph.Results) ([]*graph.Action
 	if s.provider.Nature() == providers.Measurement {
 		facets = append(facets, program.HostClass(s.project))
 	}
-	if len(s.workload.Identities) > 0 {
-		f := facet.Facet{Name: facet.Identity}
-		for _, id := range s.workload.Identities {
-			f.Add("target", id)
-		}
-		facets = append(facets, f)
-	}
 	return []*graph.Action{{
 		Manifest: facet.New(facets...),
 		Run: func(ctx context.Context, t *graph.Task) (*cache.Record, error) {

@@ -46,7 +46,7 @@ type fileSet struct {
 
 // Facets are what the program contributes to a key.
 func (p *Prepared) Facets() []facet.Facet {
-	return []facet.Facet{p.command, p.executables, p.inputs}
+	return []facet.Facet{p.command, p.executables, p.inputs, p.program.identity()}
 }
 
 // Prepare resolves and hashes. It starts nothing. Where the program cannot run here the error is a *graph.BlockedError.

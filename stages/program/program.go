@@ -14,6 +14,7 @@ import (
 	"github.com/flameox/flameox/lang"
 	"github.com/flameox/flameox/stages/environment"
 	"github.com/flameox/flameox/stages/kind"
+	"github.com/flameox/flameox/stages/target"
 )
 
 // OutToken is the token that every command may use: the private folder for what it writes.
@@ -31,7 +32,8 @@ type Declared struct {
 	Cwd         string // relative to the configuration
 	Env         map[string]string
 	Sources     []string // nil: the default list; empty: none
-	Host        *environment.Host
+	Environment lang.Ref
+	Target      lang.Ref
 	Timeout     time.Duration
 	Grace       time.Duration
 	ExpectExit  []int
@@ -43,6 +45,8 @@ type Declared struct {
 type Program struct {
 	Declared
 	Dir     string // working directory relative to the project root, "" for the root
+	Host    *environment.Host
+	target  *target.Target // nil where none is declared
 	project *kind.Project
 	tokens  map[string]kind.Token
 }
@@ -73,13 +77,18 @@ func New(d Declared, c *kind.Compiler) (*Program, error) {
 			return nil, fmt.Errorf("env has the name %q, which no variable can have", name)
 		}
 	}
-	if d.Host == nil {
-		var err error
-		if d.Host, err = environment.New(nil, c.Project); err != nil {
-			return nil, err
-		}
+	p := &Program{Declared: d, Dir: dir, project: c.Project}
+	var err error
+	if p.Host, err = kind.Value[*environment.Host](c, d.Environment); err == nil && p.Host == nil {
+		p.Host, err = environment.New(nil, c.Project)
 	}
-	return (&Program{Declared: d, Dir: dir, project: c.Project}).with(c), nil
+	if err != nil {
+		return nil, err
+	}
+	if p.target, err = kind.Value[*target.Target](c, d.Target); err != nil {
+		return nil, err
+	}
+	return p.with(c), nil
 }
 
 // With is the program with other arguments, more variables and no other change: what a provider makes of a workload.
@@ -159,6 +168,15 @@ func (p *Program) commandFacet(c *canonical) facet.Facet {
 		env[k] = c.text(v)
 	}
 	p.Host.Facts(&f, env)
+	return f
+}
+
+// identity is the facet of what the program stands on; without entries where that is nothing but its inputs.
+func (p *Program) identity() facet.Facet {
+	f := facet.Facet{Name: facet.Identity}
+	if p.target != nil {
+		f.Add("target", p.target.Identity)
+	}
 	return f
 }
 

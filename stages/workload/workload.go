@@ -6,10 +6,8 @@ import (
 
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/lang"
-	"github.com/flameox/flameox/stages/environment"
 	"github.com/flameox/flameox/stages/kind"
 	"github.com/flameox/flameox/stages/program"
-	"github.com/flameox/flameox/stages/target"
 )
 
 // Kind is the block `workload "<name>"`.
@@ -33,10 +31,9 @@ type Options struct {
 
 // Workload is a declared program.
 type Workload struct {
-	Program    *program.Program
-	Protocol   string
-	Options    *Options
-	Identities []string // of what it stands on
+	Program  *program.Program
+	Protocol string
+	Options  *Options
 }
 
 // BlockType describes the block.
@@ -56,25 +53,13 @@ func (Kind) BlockType() lang.BlockType {
 // Compile makes a definition node.
 func (Kind) Compile(inst *lang.Instance, c *kind.Compiler) (*kind.Compiled, error) {
 	o := inst.Options.(*Options)
-	host, err := kind.Value[*environment.Host](c, o.Environment)
-	if err != nil {
-		return nil, err
-	}
-	tgt, err := kind.Value[*target.Target](c, o.Target)
-	if err != nil {
-		return nil, err
-	}
 	p, err := program.New(program.Declared{
-		Command: o.Command, Cwd: o.Cwd, Env: o.Env, Sources: o.Sources, Host: host,
+		Command: o.Command, Cwd: o.Cwd, Env: o.Env, Sources: o.Sources, Environment: o.Environment, Target: o.Target,
 		Timeout: o.Timeout, Grace: o.Grace, ExpectExit: o.ExpectExit,
 		OutputLimit: int64(o.OutputLimit), MemoryLimit: int64(o.MemoryLimit),
 	}, c)
 	if err != nil {
 		return nil, err
 	}
-	w := &Workload{Program: p, Protocol: o.Protocol, Options: o}
-	if tgt != nil {
-		w.Identities = append(w.Identities, tgt.Identity)
-	}
-	return &kind.Compiled{Node: c.Node(inst, graph.Definition, nil), Value: w}, nil
+	return &kind.Compiled{Node: c.Node(inst, graph.Definition, nil), Value: &Workload{Program: p, Protocol: o.Protocol, Options: o}}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"time"
 
@@ -59,7 +60,7 @@ type Report struct {
 // Apply runs what is stale. The caller holds the workspace's apply lock. Cancelling ctx kills what runs; every
 // finished attempt is kept.
 func (p *Planner) Apply(ctx context.Context, g *Graph, o ApplyOptions) (*Report, error) {
-	a := &applier{Planner: p, o: o, g: g, report: &Report{}, waiting: map[*Node]int{}, done: make(chan *outcome)}
+	a := &applier{Planner: p, o: o, g: g, report: &Report{}, waiting: map[*Node]int{}, busy: map[digest.Digest]bool{}, done: make(chan *outcome)}
 	if a.o.Parallelism < 1 {
 		a.o.Parallelism = 1
 	}
@@ -82,6 +83,8 @@ type applier struct {
 	weight  map[*Node]time.Duration
 	links   []cache.Link
 	stop    bool
+	busy    map[digest.Digest]bool // keys of what runs
+	settled []*Node                // ready nodes that turned out to need no run
 }
 
 // outcome is what a node's goroutine reports when it ends.
@@ -128,8 +131,8 @@ func (a *applier) run(ctx context.Context) (*Report, error) {
 		if n.Stage == nil {
 			continue
 		}
-		a.waiting[n] = len(n.needs)
-		if len(n.needs) == 0 {
+		a.waiting[n] = len(n.needs) + len(n.after)
+		if a.waiting[n] == 0 {
 			settle = append(settle, n)
 		}
 	}
@@ -161,6 +164,10 @@ func (a *applier) run(ctx context.Context) (*Report, error) {
 		if !a.stop {
 			a.start(ctx)
 		}
+		if len(a.settled) > 0 {
+			settle, a.settled = append(settle, a.settled...), nil
+			continue
+		}
 		if a.running == 0 {
 			break
 		}
@@ -171,11 +178,17 @@ func (a *applier) run(ctx context.Context) (*Report, error) {
 			continue
 		}
 		if out.event != nil {
+			if r := out.event.Record; r != nil {
+				a.made[r.Run] = true
+			}
 			a.emit(*out.event)
 			continue
 		}
 		a.running--
 		a.alone = false
+		for _, k := range a.by[out.node].Keys() {
+			delete(a.busy, k)
+		}
 		if out.fatal != nil {
 			fatal, a.stop = errors.Join(fatal, out.fatal), true
 			a.report.Failed++
@@ -277,15 +290,26 @@ func (a *applier) start(ctx context.Context) {
 		}
 		return x.order < y.order
 	})
-	for len(a.ready) > 0 && !a.alone && a.running < a.o.Parallelism {
-		n := a.ready[0]
+	for i := 0; i < len(a.ready) && !a.alone && a.running < a.o.Parallelism; {
+		n := a.ready[i]
 		if n.Exclusive && a.running > 0 {
 			return
 		}
-		a.ready = a.ready[1:]
+		if a.isBusy(a.by[n]) { // another node makes the same result at this moment
+			i++
+			continue
+		}
+		a.ready = slices.Delete(a.ready, i, i+1)
+		d, err := a.redecide(ctx, n)
+		if err == nil && (d.State == Cached || d.State == Blocked) {
+			a.settled = append(a.settled, n)
+			continue
+		}
 		a.running++
 		a.alone = n.Exclusive
-		d, err := a.redecide(ctx, n)
+		for _, k := range d.Keys() {
+			a.busy[k] = true
+		}
 		go func() {
 			failed := false
 			if err == nil {
@@ -294,6 +318,11 @@ func (a *applier) start(ctx context.Context) {
 			a.done <- &outcome{node: n, failed: failed, fatal: err}
 		}()
 	}
+}
+
+// isBusy says whether a running node makes one of the results that d needs: equal instances share one.
+func (a *applier) isBusy(d *Decision) bool {
+	return slices.ContainsFunc(d.Keys(), func(k digest.Digest) bool { return a.busy[k] })
 }
 
 // redecide looks again right before the start: time has passed, and the files may have changed since the key was made.
@@ -314,10 +343,6 @@ func (a *applier) redecide(ctx context.Context, n *Node) (*Decision, error) {
 // nothing of the applier but the store and the channel.
 func (a *applier) runNode(ctx context.Context, d *Decision) (failed bool, err error) {
 	n := d.Node
-	if d.State == Blocked {
-		a.done <- &outcome{node: n, event: &Event{Kind: EventBlocked, Node: n, Decision: d, Err: d.Block}}
-		return true, nil
-	}
 	if n.Exclusive {
 		l, err := a.measuringLock(ctx, n)
 		if err != nil {

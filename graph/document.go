@@ -26,6 +26,7 @@ type PlanDocument struct {
 	HostClass     map[string]string `json:"host_class"`
 	Variables     []string          `json:"variables,omitempty"`      // as given with -var: name=value
 	VariableFiles []string          `json:"variable_files,omitempty"` // as given with -var-file
+	Withheld      []string          `json:"withheld,omitempty"`       // sensitive variables that were given with -var: apply needs them again
 	Target        []string          `json:"target,omitempty"`
 	Exclude       []string          `json:"exclude,omitempty"`
 	Replace       []string          `json:"replace,omitempty"`

@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/flameox/flameox/graph/cache"
@@ -38,7 +39,8 @@ type Node struct {
 	Kind      string // "capture.gobench"
 	Nature    Nature
 	Stage     Stage   // nil where nothing is computed
-	Deps      []*Node // everything the node refers to
+	Deps      []*Node // what the node's results follow from
+	After     []*Node // what only has to be done before: nothing of it enters the key, and its being stale makes nothing else stale
 	Attempts  int     // valid results wanted; 1 for a pure stage
 	Exclusive bool    // runs alone, under the machine's measuring lock
 	Reuse     Reuse
@@ -49,7 +51,8 @@ type Node struct {
 	Line      int
 
 	needs []*Node // the nearest nodes upstream that compute something
-	users []*Node // the reverse of needs
+	after []*Node // the same of After, without needs
+	users []*Node // the reverse of needs and after
 	order int     // position in Graph.Nodes
 }
 
@@ -112,27 +115,47 @@ func New(nodes []*Node) (*Graph, error) {
 			return nil, fmt.Errorf("%s is declared twice: %s:%d and %s:%d", name, other.File, other.Line, n.File, n.Line)
 		}
 		g.byName[name] = n
-		n.order, n.needs, n.users = i, nil, nil
+		n.order, n.needs, n.after, n.users = i, nil, nil, nil
 		seen := map[*Node]bool{}
-		for _, d := range n.Deps {
+		nearest := func(d *Node, direct, passed []*Node, into *[]*Node) error {
 			if g.byName[d.Address.String()] != d {
-				return nil, fmt.Errorf("%s stands before %s, which it refers to", name, d.Address)
+				return fmt.Errorf("%s stands before %s, which it refers to", name, d.Address)
 			}
-			up := []*Node{d}
-			if d.Stage == nil {
-				up = d.needs
+			if d.Stage != nil {
+				passed = direct
 			}
-			for _, u := range up {
+			for _, u := range passed {
 				if !seen[u] {
 					seen[u] = true
-					n.needs = append(n.needs, u)
+					*into = append(*into, u)
 				}
+			}
+			return nil
+		}
+		for _, d := range n.Deps {
+			if err := nearest(d, []*Node{d}, d.needs, &n.needs); err != nil {
+				return nil, err
+			}
+		}
+		for _, d := range n.Deps { // what a definition waits for, whoever uses it waits for
+			if d.Stage == nil {
+				if err := nearest(d, nil, d.after, &n.after); err != nil {
+					return nil, err
+				}
+			}
+		}
+		for _, d := range n.After {
+			if err := nearest(d, []*Node{d}, append(slices.Clone(d.needs), d.after...), &n.after); err != nil {
+				return nil, err
 			}
 		}
 		if n.Stage == nil {
 			continue
 		}
 		for _, u := range n.needs {
+			u.users = append(u.users, n)
+		}
+		for _, u := range n.after {
 			u.users = append(u.users, n)
 		}
 	}

@@ -94,6 +94,7 @@ type Planner struct {
 	by       map[*Node]*Decision
 	excluded map[*Node]bool
 	replaced map[*Node]bool
+	made     map[string]bool        // runs of this apply: they stand for their stage until it ends, whatever reuse says
 	lost     map[digest.Digest]bool // memo of what is missing from the store
 	ahead    *ahead                 // during Plan; nil otherwise
 }
@@ -106,6 +107,7 @@ func NewPlanner(store *Store, g *Graph, sel Selection) (*Planner, error) {
 		results: &Results{records: map[*Node][]*cache.Summary{}},
 		by:      map[*Node]*Decision{},
 		lost:    map[digest.Digest]bool{},
+		made:    map[string]bool{},
 	}
 	var err error
 	if p.excluded, err = g.Select(sel.Exclude); err != nil {
@@ -254,6 +256,11 @@ func (p *Planner) upstreamReady(d *Decision) bool {
 			}
 		}
 	}
+	for _, u := range d.Node.after {
+		if p.by[u].State == Blocked {
+			worst(Blocked, u)
+		}
+	}
 	if ready {
 		return true
 	}
@@ -301,9 +308,9 @@ func (p *Planner) look(n *Node, a *Action) (slot, []Reason) {
 			} else {
 				invalid++
 			}
-		case n.Reuse.Never:
+		case n.Reuse.Never && !p.made[r.Run]:
 			expired++
-		case n.Reuse.Age > 0 && p.now.Sub(r.Started) > n.Reuse.Age:
+		case n.Reuse.Age > 0 && p.now.Sub(r.Started) > n.Reuse.Age && !p.made[r.Run]:
 			expired++
 		case p.isLost(r):
 			lost++

@@ -48,6 +48,9 @@ func (s *Store) StepBack(command string) bool {
 	if err != nil {
 		return true
 	}
+	if os.MkdirAll(filepath.Dir(s.overlapPath()), 0o755) != nil {
+		return true
+	}
 	f, err := os.OpenFile(s.overlapPath(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
 		return true // not being able to leave word must not keep a reader from reading

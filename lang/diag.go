@@ -66,6 +66,9 @@ const (
 	sumNoInstances     summary = "No instances"
 )
 
+// SyntaxError is the summary of what could not be parsed at all: what else the file holds is then unknown.
+const SyntaxError = string(sumSyntax)
+
 // catalogue is every summary, in the order of the constants.
 var catalogue = []summary{
 	sumNoConfig, sumUnreadable, sumFileTooLarge, sumNotText, sumTooDeep, sumBadNumber, sumSyntax, sumUnknownBlock, sumLabels, sumBadName,

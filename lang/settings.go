@@ -19,7 +19,7 @@ type Settings struct {
 	Env             []string // environment variables that expressions may read
 	StorePath       string   // "" where the store's place is the usual one
 	StoreKeep       time.Duration
-	Range           hcl.Range // of the block; zero where there is none
+	Range           hcl.Range // of the whole block; zero where there is none
 	defaults        defaultArgs
 }
 
@@ -60,7 +60,7 @@ func (c *Config) loadSettings(blocks []*hclsyntax.Block, in Input) {
 		c.report(errorAt(sumDuplicate, b.DefRange(), "The flameox block may be there once, and is already declared at %s.", place(blocks[0].DefRange())))
 	}
 	b := blocks[0]
-	c.Settings.Range = b.DefRange()
+	c.Settings.Range = b.Range()
 	if !c.goodLabels(b, nil) {
 		return
 	}

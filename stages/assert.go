@@ -110,21 +110,22 @@ func ctyValue(v any) (cty.Value, error) {
 	return cty.NilVal, fmt.Errorf("a result of type %T has no value in the language", v)
 }
 
-// eval evaluates a deferred expression; missing lists what it reads that has no valid result.
-func (e *Experiment) eval(d lang.Deferred, current Current) (v cty.Value, missing []string, diags hcl.Diagnostics) {
+// read says what the deferred expressions need: the results function for evaluating them, and which stages that they read have no valid
+// result, so that they must not be evaluated.
+func (e *Experiment) read(current Current, list ...lang.Deferred) (results func(*lang.Instance) (cty.Value, error), missing []string) {
 	have := map[*lang.Instance][]*cache.Summary{}
-	for _, inst := range d.Instances() {
-		recs := current(inst)
-		if len(recs) == 0 && len(inst.Block.Schema.Results) > 0 {
-			missing = append(missing, inst.Address().String())
+	for _, d := range list {
+		for _, inst := range d.Instances() {
+			if _, seen := have[inst]; seen {
+				continue
+			}
+			have[inst] = current(inst)
+			if len(have[inst]) == 0 && len(inst.Block.Schema.Results) > 0 {
+				missing = append(missing, inst.Address().String())
+			}
 		}
-		have[inst] = recs
 	}
-	if len(missing) > 0 {
-		return cty.DynamicVal, missing, nil
-	}
-	v, diags = d.Eval(func(inst *lang.Instance) (cty.Value, error) { return e.value(inst, have[inst]) })
-	return v, nil, diags
+	return func(inst *lang.Instance) (cty.Value, error) { return e.value(inst, have[inst]) }, missing
 }
 
 // Outputs evaluates all outputs.
@@ -132,10 +133,17 @@ func (e *Experiment) Outputs(current Current) ([]OutputValue, hcl.Diagnostics) {
 	var out []OutputValue
 	var diags hcl.Diagnostics
 	for _, o := range e.Expansion.Outputs {
-		v, missing, d := e.eval(o.Value, current)
+		results, missing := e.read(current, o.Value)
+		if len(missing) > 0 {
+			out = append(out, OutputValue{Name: o.Name, Value: cty.DynamicVal, Sensitive: o.Sensitive, Missing: missing})
+			continue
+		}
+		v, d := o.Value.Eval(results)
 		diags = append(diags, d...)
 		if !d.HasErrors() {
-			out = append(out, OutputValue{Name: o.Name, Value: v, Sensitive: o.Sensitive, Missing: missing})
+			// A value that a sensitive variable took part in is marked, and as sensitive as the variable.
+			plain, marks := v.UnmarkDeep()
+			out = append(out, OutputValue{Name: o.Name, Value: plain, Sensitive: o.Sensitive || len(marks) > 0})
 		}
 	}
 	return out, diags
@@ -148,31 +156,20 @@ func (e *Experiment) Checks(current Current) ([]CheckResult, hcl.Diagnostics) {
 	for _, c := range e.Expansion.Checks {
 		for _, a := range c.Asserts {
 			r := CheckResult{Check: c.Name}
-			v, missing, d := e.eval(a.Condition, current)
-			diags = append(diags, d...)
-			switch {
-			case d.HasErrors():
-				continue
-			case len(missing) > 0:
+			results, missing := e.read(current, a.Condition, a.ErrorMessage)
+			if len(missing) > 0 {
 				r.Missing = missing
 				r.Message = "no valid result of " + strings.Join(missing, ", ")
-			case v.IsNull() || !v.IsKnown() || v.Type() != cty.Bool:
-				r.Message = "the condition is not true or false"
-			case v.True():
-				r.Passed = true
-			default:
-				r.Message = e.message(a.ErrorMessage, current)
+				out = append(out, r)
+				continue
 			}
-			out = append(out, r)
+			var d hcl.Diagnostics
+			r.Passed, r.Message, d = a.Eval(results)
+			diags = append(diags, d...)
+			if !d.HasErrors() {
+				out = append(out, r)
+			}
 		}
 	}
 	return out, diags
-}
-
-func (e *Experiment) message(d lang.Deferred, current Current) string {
-	v, missing, diags := e.eval(d, current)
-	if len(missing) > 0 || diags.HasErrors() || v.IsNull() || !v.IsKnown() || v.Type() != cty.String {
-		return "the condition is false"
-	}
-	return v.AsString()
 }

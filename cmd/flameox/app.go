@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -86,10 +87,16 @@ func openWorkspace(c *cli.Context) (*workspace.Workspace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find this binary: %w", err)
 	}
-	return workspace.Open(c.Context, workspace.Options{
+	w, err := workspace.Open(c.Context, workspace.Options{
 		Dir: c.String("C"), Environ: os.Environ(), Vars: c.StringSlice("var"), VarFiles: c.StringSlice("var-file"),
 		Version: versionText(), Self: self, Now: time.Now, FS: vfs.OS{}, Providers: allProviders(),
 	})
+	var bad *workspace.ConfigError
+	if errors.As(err, &bad) {
+		printDiagnostics(c, bad.Diags, bad.Files)
+		return nil, fail(exitError1)
+	}
+	return w, err
 }
 
 // load opens the workspace and its configuration for a command that only reads.

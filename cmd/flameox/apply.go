@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -104,7 +106,7 @@ func applyLock(ctx context.Context, path string) (*lock.Lock, error) {
 
 // readSavedPlan reads a plan file and sets the variables it was made with.
 func readSavedPlan(c *cli.Context, path string) (*graph.PlanDocument, error) {
-	for _, name := range []string{"target", "exclude", "replace", "var", "var-file"} {
+	for _, name := range []string{"target", "exclude", "replace", "var-file"} {
 		if c.IsSet(name) {
 			return nil, flags.Usage(c, "-%s is part of the saved plan; give either of them", name)
 		}
@@ -116,6 +118,11 @@ func readSavedPlan(c *cli.Context, path string) (*graph.PlanDocument, error) {
 	doc, err := graph.ReadPlan(b)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	for _, v := range c.StringSlice("var") {
+		if name, _, _ := strings.Cut(v, "="); !slices.Contains(doc.Withheld, name) {
+			return nil, flags.Usage(c, "-var %s is part of the saved plan; only sensitive variables, whose values a plan never holds, are given again", name)
+		}
 	}
 	for _, v := range doc.Variables {
 		if err := c.Set("var", v); err != nil {

@@ -151,6 +151,9 @@ func runFmt(c *cli.Context) error {
 		changed++
 		fmt.Fprintln(c.App.Writer, f)
 		if !c.Bool("check") {
+			if f, err = filepath.EvalSymlinks(f); err != nil { // a link stays one
+				return err
+			}
 			info, err := os.Stat(f)
 			if err != nil {
 				return err

@@ -12,7 +12,10 @@ import (
 	"github.com/flameox/flameox/stages/extract"
 )
 
-func main() { os.Exit(run(os.Args)) }
+func main() {
+	collectLate()
+	os.Exit(run(os.Args))
+}
 
 // run is main with an exit code, so that script tests can call it.
 func run(args []string) int {

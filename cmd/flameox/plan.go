@@ -3,12 +3,15 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/internal/address"
 	"github.com/flameox/flameox/internal/flags"
+	"github.com/flameox/flameox/lang"
 	"github.com/flameox/flameox/stages"
 	"github.com/flameox/flameox/stages/workspace"
 )
@@ -92,9 +95,20 @@ func makePlan(c *cli.Context, w *workspace.Workspace, l *stages.Experiment, sel 
 func planDocument(c *cli.Context, w *workspace.Workspace, plan *graph.Plan) *graph.PlanDocument {
 	doc := plan.Document(w.Store, w.Project.HostClass)
 	doc.Target, doc.Exclude, doc.Replace = c.StringSlice("target"), c.StringSlice("exclude"), c.StringSlice("replace")
-	doc.Variables = c.StringSlice("var")
+	for _, v := range c.StringSlice("var") {
+		name, _, _ := strings.Cut(v, "=")
+		if isSensitive(w, name) {
+			doc.Withheld = append(doc.Withheld, name)
+		} else {
+			doc.Variables = append(doc.Variables, v)
+		}
+	}
 	doc.VariableFiles = c.StringSlice("var-file")
 	return doc
+}
+
+func isSensitive(w *workspace.Workspace, name string) bool {
+	return slices.ContainsFunc(w.Config.Variables, func(v *lang.Variable) bool { return v.Name == name && v.Sensitive })
 }
 
 func savePlan(doc *graph.PlanDocument, path string) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -17,8 +18,12 @@ import (
 	"github.com/flameox/flameox/stages/workspace"
 )
 
-// findRun is the run that s names: a run id, a unique prefix of one, or an address, which means its newest run.
-func findRun(w *workspace.Workspace, s string) (*cache.Record, error) {
+// findRun is the run that s names: a run id, a unique prefix of one, or an address, which means its newest run. A stage that was never
+// run under its address, because an equal one was or because it was renamed, is named by the result that stands for it.
+func findRun(c *cli.Context, w *workspace.Workspace, s string) (*cache.Record, error) {
+	if s == "" {
+		return nil, errors.New("the name of the run is empty; give a run or an address, `flameox runs` lists them")
+	}
 	if a, err := address.Parse(s); err == nil {
 		if at := w.Store.At(a); len(at) > 0 {
 			return at[len(at)-1].Record()
@@ -32,21 +37,23 @@ func findRun(w *workspace.Workspace, s string) (*cache.Record, error) {
 	if errors.As(err, &ambiguous) {
 		return nil, err
 	}
-	matches, perr := runsAt(w.Store, s)
-	if perr != nil {
-		return nil, perr
+	if r := standsFor(c, w, s); r != nil {
+		return r.Record()
 	}
-	seen := map[string]bool{}
+	matches, err := runsAt(w.Store, s)
+	if err != nil {
+		return nil, err
+	}
+	// Another experiment of the repository may have the same addresses: its runs are not meant.
+	matches = slices.DeleteFunc(slices.Clone(matches), func(r *cache.Summary) bool { return r.Experiment != w.Store.Experiment })
 	var known, instances []string
 	for _, r := range w.Store.Cache.All() {
-		if a, err := address.Parse(r.Address); err == nil && !seen[a.Block] {
-			seen[a.Block] = true
+		if a, err := address.Parse(r.Address); err == nil && r.Experiment == w.Store.Experiment && !slices.Contains(known, a.Block) {
 			known = append(known, a.Block)
 		}
 	}
 	for _, r := range matches {
-		if !seen[r.Address] {
-			seen[r.Address] = true
+		if !slices.Contains(instances, r.Address) {
 			instances = append(instances, r.Address)
 		}
 	}
@@ -58,12 +65,40 @@ func findRun(w *workspace.Workspace, s string) (*cache.Record, error) {
 		for _, i := range instances[:min(5, len(instances))] {
 			text += "\n  " + i
 		}
+		if more := len(instances) - 5; more > 0 {
+			text += fmt.Sprintf("\n  (%d more)", more)
+		}
 		return nil, fmt.Errorf("%s has runs of %d instances; name one:%s", s, len(instances), text)
 	}
-	if best := suggest.Nearest(s, known); best != "" {
+	if best := suggest.Nearest(s, known); best != "" && best != s {
 		return nil, fmt.Errorf("no run and no stage with runs is called %s. Did you mean %s?", s, best)
 	}
 	return nil, fmt.Errorf("no run and no stage with runs is called %s; `flameox runs` lists them", s)
+}
+
+// standsFor is the newest of the results that stand now for the stage at an address; nil where there is none, or where the configuration
+// cannot be read, which readers do not depend on.
+func standsFor(c *cli.Context, w *workspace.Workspace, s string) *cache.Summary {
+	if _, err := address.Parse(s); err != nil {
+		return nil
+	}
+	loaded, diags := w.Load()
+	if diags.HasErrors() {
+		return nil
+	}
+	n, err := loaded.Graph.Find(s)
+	if err != nil || n.Stage == nil {
+		return nil
+	}
+	planner, err := graph.NewPlanner(w.Store, loaded.Graph, graph.Selection{})
+	if err != nil {
+		return nil
+	}
+	x, err := planner.Why(c.Context, loaded.Graph, n, "")
+	if err != nil || len(x.Decision.Records) == 0 {
+		return nil
+	}
+	return x.Decision.Records[len(x.Decision.Records)-1]
 }
 
 // runsAt are the runs of every instance that a pattern selects, oldest first; all runs for "".
@@ -108,7 +143,7 @@ func runsCommand() *cli.Command {
 			if n := c.Int("limit"); n > 0 && len(list) > n {
 				list = list[len(list)-n:]
 			}
-			return printRuns(c, list)
+			return printRuns(c, w.Store, list)
 		},
 	}
 }
@@ -134,7 +169,7 @@ func showCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			rec, err := findRun(w, name)
+			rec, err := findRun(c, w, name)
 			if err != nil {
 				return err
 			}
@@ -182,7 +217,7 @@ func logsCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			rec, err := findRun(w, c.Args().First())
+			rec, err := findRun(c, w, c.Args().First())
 			if err != nil {
 				return err
 			}
@@ -194,6 +229,9 @@ func logsCommand() *cli.Command {
 func printLogs(c *cli.Context, s *graph.Store, rec *cache.Record, stream string) error {
 	if len(rec.Argv) == 0 {
 		return fmt.Errorf("run %s started no process, so it has no streams", rec.Run)
+	}
+	if !slices.ContainsFunc(rec.Outputs, func(o cache.Output) bool { return o.Name == program.RoleStdout || o.Name == program.RoleStderr }) {
+		return fmt.Errorf("run %s has no streams, because its program was not started: %s", rec.Run, invalidText(rec))
 	}
 	for _, o := range rec.Outputs {
 		if o.Name != program.RoleStdout && o.Name != program.RoleStderr || stream != "" && o.Name != stream {
@@ -228,11 +266,11 @@ func diffCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			a, err := findRun(w, c.Args().Get(0))
+			a, err := findRun(c, w, c.Args().Get(0))
 			if err != nil {
 				return err
 			}
-			b, err := findRun(w, c.Args().Get(1))
+			b, err := findRun(c, w, c.Args().Get(1))
 			if err != nil {
 				return err
 			}

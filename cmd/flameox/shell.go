@@ -19,8 +19,8 @@ import (
 func shellCommand() *cli.Command {
 	return &cli.Command{
 		Name: "shell", Usage: "open a shell where a run ran, with its environment", ArgsUsage: "RUN|ADDRESS",
-		Description: "The shell has the run's working directory and variables, and new private folders for its output. command.sh in\n" +
-			"the output folder runs what the run ran. -print prints the script instead.",
+		Description: "The shell has the run's working directory and variables, and a new private folder: out/, home/, tmp/\n" +
+			"and command.sh, which runs what the run ran. -print prints the command as it ran, with folders that are gone.",
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "print", Usage: "print the command instead of opening a shell"}},
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {
@@ -30,7 +30,7 @@ func shellCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			rec, err := findRun(w, c.Args().First())
+			rec, err := findRun(c, w, c.Args().First())
 			if err != nil {
 				return err
 			}

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"path"
 	"sort"
 	"strconv"
 	"strings"
@@ -19,7 +19,7 @@ import (
 	"github.com/flameox/flameox/stages/program"
 )
 
-func printRuns(c *cli.Context, list []*cache.Summary) error {
+func printRuns(c *cli.Context, s *graph.Store, list []*cache.Summary) error {
 	if c.Bool("json") {
 		doc := runsDocument{Format: 1, Runs: []runRow{}}
 		for _, r := range list {
@@ -50,7 +50,11 @@ func printRuns(c *cli.Context, list []*cache.Summary) error {
 		if !r.Valid() && r.Execution != cache.ExecutionSucceeded && r.Execution != cache.ExecutionNotApplicable {
 			result = strings.ReplaceAll(string(r.Execution), "_", " ")
 		}
-		t.Rows = append(t.Rows, []string{r.Run, r.Address, strconv.Itoa(r.Attempt), result, view.Duration(r.Wall), r.Started.Local().Format("2006-01-02 15:04:05"), r.Host})
+		stage := r.Address
+		if r.Experiment != s.Experiment { // of another experiment in the repository
+			stage = cmp.Or(r.Experiment, ".") + ": " + stage
+		}
+		t.Rows = append(t.Rows, []string{r.Run, stage, strconv.Itoa(r.Attempt), result, view.Duration(r.Wall), r.Started.Local().Format("2006-01-02 15:04:05"), r.Host})
 	}
 	return t.Write(c.App.Writer, viewOptions(c))
 }
@@ -253,7 +257,7 @@ func cellText(v any) string {
 	case string:
 		return x
 	case []string:
-		return path.Join(x...)
+		return strings.Join(x, "/")
 	}
 	b, err := json.Marshal(v)
 	if err != nil {

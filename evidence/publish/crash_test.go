@@ -18,7 +18,11 @@ var errCut = errors.New("the power was cut")
 // a killed process would: nothing after the step happens, nothing is cleaned up.
 func TestACrashAtAnyStepLeavesTheOldOrTheNewGeneration(t *testing.T) {
 	var steps []string
-	for at := 0; ; at++ {
+	stride := 1
+	if testing.Short() {
+		stride = 9
+	}
+	for at := 0; ; at += stride {
 		w := newWorld(t)
 		w.set(1, 5, 0)
 		w.set(2, 5, 100)
@@ -132,6 +136,9 @@ func TestRandomHistoriesShowWhatIsDesired(t *testing.T) {
 // TestPublishingOneRunAtATimeStaysCheap publishes runs one by one and holds the files of a table, the bytes
 // written and the generations on disk against what is published.
 func TestPublishingOneRunAtATimeStaysCheap(t *testing.T) {
+	if testing.Short() {
+		t.Skip("publishes a hundred times")
+	}
 	w := newWorld(t)
 	const n = 100
 	w.set(0, 60, 0)

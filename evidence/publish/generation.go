@@ -87,11 +87,11 @@ func Pin(dir string) (*Generation, error) {
 	}
 	b, err := os.ReadFile(filepath.Join(target, "manifest.json"))
 	if err != nil {
-		return nil, fmt.Errorf("reading the published evidence: %w", err)
+		return nil, fmt.Errorf("reading the published evidence: %w; the next `flameox apply` publishes it anew", err)
 	}
 	m, err := parseManifest(b)
 	if err != nil {
-		return nil, fmt.Errorf("reading the published evidence: %s: %w", filepath.Join(target, "manifest.json"), err)
+		return nil, fmt.Errorf("reading the published evidence: %s: %w; the next `flameox apply` publishes it anew", filepath.Join(target, "manifest.json"), err)
 	}
 	return &Generation{Dir: target, Number: m.Generation, Created: m.Created, m: m}, nil
 }

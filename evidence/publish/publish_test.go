@@ -121,7 +121,7 @@ func TestASupersededPartDisappearsAtOnce(t *testing.T) {
 	}
 }
 
-func TestTwoProvidersOfOneRunAreSuperseededSeparately(t *testing.T) {
+func TestTwoProvidersOfOneRunAreSupersededSeparately(t *testing.T) {
 	w := newWorld(t)
 	w.set(1, 5, 0)
 	st := w.desired[runName(1)]

@@ -67,7 +67,7 @@ func (w *segmentWriter) start() error {
 	if err != nil {
 		return err
 	}
-	w.file, w.buf, w.entries = f, bufio.NewWriterSize(f, 256<<10), nil
+	w.file, w.buf, w.entries = f, bufio.NewWriterSize(f, 64<<10), nil
 	w.writer, err = columns.NewWriter(w.buf, w.schema, map[string]string{columns.MetaTable: w.def.Name})
 	return err
 }

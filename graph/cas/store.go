@@ -1,12 +1,14 @@
 package cas
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -78,11 +80,20 @@ func (s *Store) FS() vfs.FS { return s.fs }
 
 // Path is where the blob is, or would be. The file is read-only and must stay as it is.
 func (s *Store) Path(d digest.Digest) string {
-	hex := d.String()
-	if hex == "" {
+	if d.IsZero() {
 		return filepath.Join(s.cas, "none")
 	}
-	return s.cas + "/" + hex[:2] + "/" + hex[2:]
+	// Every look at a blob begins here, so it is one allocation.
+	var name strings.Builder
+	name.Grow(len(s.cas) + len("/ab/") + 2*len(d) - 2)
+	var hexed [2 * len(d)]byte
+	hex.Encode(hexed[:], d[:])
+	name.WriteString(s.cas)
+	name.WriteByte('/')
+	name.Write(hexed[:2])
+	name.WriteByte('/')
+	name.Write(hexed[2:])
+	return name.String()
 }
 
 func (s *Store) indexPath() string { return filepath.Join(s.cas, "index") }

@@ -70,14 +70,20 @@ func (f *Facet) AddTree(name string, root digest.Digest) {
 
 // Digest is the SHA-256 over the facet's name and its entries' names and values.
 func (f *Facet) Digest() digest.Digest {
-	h := newHash("flameox facet 1")
+	d, _ := f.digest(nil)
+	return d
+}
+
+// digest hashes in buf and returns it, grown, for the next.
+func (f *Facet) digest(buf []byte) (digest.Digest, []byte) {
+	h := newHash(buf, "flameox facet 1")
 	h.text(string(f.Name))
 	h.count(len(f.Entries))
 	for _, e := range f.Entries {
 		h.text(e.Name)
 		h.text(e.Value)
 	}
-	return h.sum()
+	return h.sum(), h.b
 }
 
 // Manifest is everything a key is made of: at most one facet of each name, in Order.
@@ -107,12 +113,14 @@ func New(facets ...Facet) Manifest {
 
 // Key is the SHA-256 over the digests of the manifest's facets.
 func (m *Manifest) Key() digest.Digest {
-	h := newHash("flameox key 1")
+	h := newHash(nil, "flameox key 1")
 	h.count(len(m.Facets))
+	buf := make([]byte, 0, 1024)
 	for i := range m.Facets {
 		h.text(string(m.Facets[i].Name))
-		d := m.Facets[i].Digest()
-		h.text(string(d[:]))
+		var d digest.Digest
+		d, buf = m.Facets[i].digest(buf)
+		h.bytes(d[:])
 	}
 	return h.sum()
 }
@@ -129,8 +137,8 @@ func (m *Manifest) Facet(name Name) *Facet {
 
 // Attempt is the key of the i-th attempt (from 1) of generation g (from 0) of the measurement whose set key is key.
 func Attempt(key digest.Digest, g, i int) digest.Digest {
-	h := newHash("flameox attempt 1")
-	h.text(string(key[:]))
+	h := newHash(nil, "flameox attempt 1")
+	h.bytes(key[:])
 	h.count(g)
 	h.count(i)
 	return h.sum()
@@ -223,8 +231,12 @@ func (m *Manifest) Valid() error {
 // word costs more than the hashing.
 type hasher struct{ b []byte }
 
-func newHash(domain string) *hasher {
-	h := &hasher{make([]byte, 0, 512)}
+// newHash begins in buf, whatever that held; nil is a new buffer.
+func newHash(buf []byte, domain string) hasher {
+	if buf == nil {
+		buf = make([]byte, 0, 512)
+	}
+	h := hasher{buf[:0]}
 	h.text(domain)
 	return h
 }
@@ -234,6 +246,11 @@ func (h *hasher) count(n int) { h.b = binary.BigEndian.AppendUint64(h.b, uint64(
 func (h *hasher) text(s string) {
 	h.count(len(s))
 	h.b = append(h.b, s...)
+}
+
+func (h *hasher) bytes(p []byte) {
+	h.count(len(p))
+	h.b = append(h.b, p...)
 }
 
 func (h *hasher) sum() digest.Digest { return digest.Sum(h.b) }

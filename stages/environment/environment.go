@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/flameox/flameox/graph"
@@ -19,7 +20,7 @@ type Kind struct{}
 
 // Options of `environment "host"`.
 type Options struct {
-	Path      []string          `arg:"path,optional" doc:"folders that programs are searched in, in order, relative to the configuration; the caller's PATH where missing. What is found is keyed by content." facet:"exempt: the programs found are keyed by content"`
+	Path      []string          `arg:"path,optional" doc:"folders that programs are searched in, in order, relative to the configuration; the caller's PATH where missing. The program that a stage names is keyed by its content; the list is keyed too, because programs start others." facet:"command"`
 	Variables map[string]string `arg:"variables,optional" doc:"environment variables of every program" facet:"command"`
 	Inherit   []string          `arg:"inherit,optional" doc:"names of the caller's variables to pass on; name and value are part of the key" facet:"command"`
 	Untracked []string          `arg:"untracked,optional" doc:"names of the caller's variables to pass on that do not change what a program computes, such as where a cache lies; recorded, not part of the key" facet:"exempt: declared not to change results"`
@@ -28,6 +29,7 @@ type Options struct {
 // Host is a constructed environment.
 type Host struct {
 	Path      string            // value of PATH
+	Declared  []string          // the folders of PATH as declared, which enter the key; nil where PATH is the caller's, which does not
 	Tracked   map[string]string // variables that enter the key
 	Untracked map[string]string // variables that are recorded only
 }
@@ -70,6 +72,7 @@ func New(o *Options, p *kind.Project) (*Host, error) {
 			}
 			dirs[i] = d
 		}
+		h.Declared = o.Path
 		h.Path = strings.Join(dirs, string(filepath.ListSeparator))
 	}
 	for _, name := range o.Inherit {
@@ -128,8 +131,11 @@ func inheritable(name string) error {
 	return nil
 }
 
-// Facts adds the variables that are part of the key, and as notes those that are not.
+// Facts adds to the command facet what is part of the key: the declared folders of PATH, and the variables together with more, which win.
 func (h *Host) Facts(f *facet.Facet, more map[string]string) {
+	for i, d := range h.Declared {
+		f.Add("path["+strconv.Itoa(i)+"]", d)
+	}
 	all := map[string]string{}
 	for k, v := range h.Tracked {
 		all[k] = v

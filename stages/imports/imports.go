@@ -15,7 +15,9 @@ import (
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/broker"
 	"github.com/flameox/flameox/graph/cache"
+	"github.com/flameox/flameox/graph/cas"
 	"github.com/flameox/flameox/graph/facet"
+	"github.com/flameox/flameox/internal/digest"
 	"github.com/flameox/flameox/lang"
 	"github.com/flameox/flameox/providers"
 	"github.com/flameox/flameox/stages/extract"
@@ -84,7 +86,14 @@ func (s *stage) Actions(context.Context, *graph.Results) ([]*graph.Action, error
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, &graph.BlockedError{Why: s.rel + " does not exist", Do: "put the file there, or correct path"}
 	}
-	if err != nil {
+	var failed *os.PathError
+	switch {
+	case errors.Is(err, cas.ErrNotRegular):
+		return nil, &graph.BlockedError{Why: s.rel + " is not a regular file", Do: "name the file itself"}
+	case errors.As(err, &failed):
+		// One file that cannot be read must not keep the other stages from being planned.
+		return nil, &graph.BlockedError{Why: fmt.Sprintf("%s cannot be read: %v", s.rel, failed.Err), Do: "make it readable, or correct path"}
+	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", s.rel, err)
 	}
 	inputs := facet.Facet{Name: facet.Inputs}
@@ -93,11 +102,13 @@ func (s *stage) Actions(context.Context, *graph.Results) ([]*graph.Action, error
 	definition.Entries[1].Value = fmt.Sprintf("%d.%d", version, s.provider.Version())
 	return []*graph.Action{{
 		Manifest: facet.New(definition, inputs),
-		Run:      s.run,
+		Run: func(ctx context.Context, t *graph.Task) (*cache.Record, error) {
+			return s.run(ctx, t, stat.Digest)
+		},
 	}}, nil
 }
 
-func (s *stage) run(ctx context.Context, t *graph.Task) (*cache.Record, error) {
+func (s *stage) run(ctx context.Context, t *graph.Task, keyed digest.Digest) (*cache.Record, error) {
 	rec := &cache.Record{Execution: cache.ExecutionNotApplicable, Capture: cache.CaptureRegistered, Validation: cache.ValidationPassed}
 	invalid := func(code, text string) (*cache.Record, error) {
 		rec.Validation = cache.ValidationFailed
@@ -120,11 +131,14 @@ func (s *stage) run(ctx context.Context, t *graph.Task) (*cache.Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("keep %s: %w", s.rel, err)
 	}
+	if d != keyed { // the record would stand for the bytes that the key was made of
+		invalid("inputs_changed_before_run", s.rel+" changed after the key was made")
+	}
 	rec.Outputs = append(rec.Outputs, cache.Output{
 		Name: path.Base(s.rel), Role: s.format.Role, MediaType: s.format.MediaType, Digest: d, Size: size,
 	})
 	v, ok := s.provider.(providers.Validator)
-	if !ok {
+	if !ok || !rec.Valid() {
 		return rec, nil
 	}
 	if err := t.Flush(); err != nil {

@@ -132,12 +132,18 @@ func (c *Compiler) Node(inst *lang.Instance, nature graph.Nature, stage graph.St
 	if inst.Meta.Exclusive != nil {
 		n.Exclusive = *inst.Meta.Exclusive
 	}
-	seen := map[*graph.Node]bool{}
+	after := map[*lang.Instance]bool{}
+	for _, d := range inst.Meta.DependsOn {
+		after[d] = true
+	}
+	if p := inst.Meta.ProfileOf; p != nil {
+		after[p] = true
+	}
 	for _, d := range inst.Deps {
-		dep := c.by[d].Node
-		if !seen[dep] {
-			seen[dep] = true
-			n.Deps = append(n.Deps, dep)
+		if after[d] {
+			n.After = append(n.After, c.by[d].Node)
+		} else {
+			n.Deps = append(n.Deps, c.by[d].Node)
 		}
 	}
 	return n

@@ -2,6 +2,7 @@ package program
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"strconv"
 	"strings"
@@ -109,10 +110,7 @@ func (p *Program) With(argv []string, env map[string]string, c *kind.Compiler) *
 
 func (p *Program) with(c *kind.Compiler) *Program {
 	texts := append([]string{}, p.Command...)
-	for _, v := range p.Env {
-		texts = append(texts, v)
-	}
-	for _, v := range p.Host.Tracked {
+	for _, v := range p.trackedEnv() {
 		texts = append(texts, v)
 	}
 	p.tokens = c.Tokens(texts...)
@@ -163,9 +161,9 @@ func (p *Program) commandFacet(c *canonical) facet.Facet {
 		f.Add("argv["+strconv.Itoa(i)+"]", c.text(a))
 	}
 	f.Add("cwd", p.Dir)
-	env := map[string]string{}
-	for k, v := range p.Env {
-		env[k] = c.text(v)
+	env := p.trackedEnv()
+	for _, k := range sortedKeys(env) { // the order numbers the tokens
+		env[k] = c.text(env[k])
 	}
 	p.Host.Facts(&f, env)
 	return f
@@ -178,6 +176,13 @@ func (p *Program) identity() facet.Facet {
 		f.Add("target", p.target.Identity)
 	}
 	return f
+}
+
+// trackedEnv are the variables that are part of the key: the environment's, and over them the program's own.
+func (p *Program) trackedEnv() map[string]string {
+	env := maps.Clone(p.Host.Tracked)
+	maps.Copy(env, p.Env)
+	return env
 }
 
 // HostClass is the facet of the class of machine.

@@ -87,6 +87,9 @@ func Open(ctx context.Context, o Options) (*Workspace, error) {
 		Values: lang.Values{Environ: o.Environ, Vars: o.Vars, VarFiles: o.VarFiles},
 	})
 	storeDir := filepath.Join(home, StoreDir)
+	if err := w.knowsStore(storeDir); err != nil {
+		return nil, err
+	}
 	if p := w.Config.Settings.StorePath; p != "" {
 		if storeDir = p; !filepath.IsAbs(p) {
 			storeDir = filepath.Join(dir, p)
@@ -103,6 +106,39 @@ func Open(ctx context.Context, o Options) (*Workspace, error) {
 	w.Project.Stat = cas.OpenStatCache(filepath.Join(storeDir, "cache", "stat"), o.FS)
 	return w, w.Project.Refresh()
 }
+
+// knowsStore is an error where the block that may move the store cannot be read: looking into the usual place instead could show another
+// store, or none.
+func (w *Workspace) knowsStore(usual string) error {
+	if w.Config.Settings.StorePath != "" {
+		return nil
+	}
+	block := w.Config.Settings.Range
+	_, err := os.Stat(usual)
+	missing := errors.Is(err, os.ErrNotExist)
+	var bad hcl.Diagnostics
+	for _, d := range w.diags {
+		if d.Severity != hcl.DiagError || d.Subject == nil {
+			continue
+		}
+		// Without the block's end a syntax error anywhere may be in it.
+		if !block.Empty() && block.Overlaps(*d.Subject) || block.Empty() && missing && d.Summary == lang.SyntaxError {
+			bad = append(bad, d)
+		}
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	return &ConfigError{Diags: bad, Files: w.Config.Files}
+}
+
+// ConfigError is a configuration that cannot be used for what was asked.
+type ConfigError struct {
+	Diags hcl.Diagnostics
+	Files map[string]*hcl.File
+}
+
+func (e *ConfigError) Error() string { return "the flameox block cannot be read: " + e.Diags.Error() }
 
 func (w *Workspace) openStore(o Options, dir, experiment string) error {
 	blobs, err := cas.Open(dir, o.FS)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flameox/flameox/graph/broker"
 	"github.com/flameox/flameox/graph/cache"
+	"github.com/flameox/flameox/graph/facet"
 	"github.com/flameox/flameox/internal/digest"
 	"github.com/flameox/flameox/internal/lock"
 )
@@ -89,10 +90,10 @@ type applier struct {
 
 // outcome is what a node's goroutine reports when it ends.
 type outcome struct {
-	node   *Node
-	event  *Event // of one attempt; nil at the end
-	failed bool
-	fatal  error
+	node  *Node
+	event *Event // of one attempt; nil at the end
+	how   end
+	fatal error
 }
 
 // clean ends what a flameox that died has left, and removes the folders of its attempts.
@@ -101,7 +102,6 @@ func (a *applier) clean() error {
 	if len(left) > 0 {
 		a.emit(Event{Kind: EventCleaned, Err: fmt.Errorf("ended %d processes that an interrupted flameox had left", len(left))})
 	}
-	os.Remove(a.store.overlapPath()) // of attempts that are on record
 	dir := filepath.Join(a.store.Dir, "tmp")
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -109,9 +109,7 @@ func (a *applier) clean() error {
 	}
 	for _, e := range entries {
 		// The apply lock is ours, so nothing alive uses them.
-		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-			return fmt.Errorf("remove the folder of an interrupted attempt: %w", err)
-		}
+		removeAll(filepath.Join(dir, e.Name())) // what cannot be removed is in nobody's way
 	}
 	_, err = a.store.CAS.Sweep()
 	return err
@@ -194,20 +192,24 @@ func (a *applier) run(ctx context.Context) (*Report, error) {
 			a.report.Failed++
 			continue
 		}
-		if out.failed {
+		switch out.how {
+		case notStarted:
+			a.report.Waiting++
+			continue // nor is what stands on it
+		case broken:
 			a.report.Failed++
+			a.failed[out.node] = true
 			a.by[out.node].State = Blocked
-			a.by[out.node].Block = &BlockedError{Why: "it failed"}
 			if a.o.FailFast {
 				a.stop = true
 			}
-		} else {
+		case done:
 			a.report.Done++
 			a.adopt(out.node)
 		}
 		settle = append(settle, a.free(out.node)...)
 	}
-	a.report.Waiting = len(a.ready)
+	a.report.Waiting += len(a.ready)
 	for n, c := range a.waiting {
 		if c > 0 && n.Stage != nil {
 			a.report.Waiting++
@@ -311,11 +313,11 @@ func (a *applier) start(ctx context.Context) {
 			a.busy[k] = true
 		}
 		go func() {
-			failed := false
+			how := broken
 			if err == nil {
-				failed, err = a.runNode(ctx, d)
+				how, err = a.runNode(ctx, d)
 			}
-			a.done <- &outcome{node: n, failed: failed, fatal: err}
+			a.done <- &outcome{node: n, how: how, fatal: err}
 		}()
 	}
 }
@@ -341,18 +343,19 @@ func (a *applier) redecide(ctx context.Context, n *Node) (*Decision, error) {
 
 // runNode makes the missing attempts of a node, one after the other. It runs in its own goroutine and touches
 // nothing of the applier but the store and the channel.
-func (a *applier) runNode(ctx context.Context, d *Decision) (failed bool, err error) {
+func (a *applier) runNode(ctx context.Context, d *Decision) (end, error) {
 	n := d.Node
-	if n.Exclusive {
-		l, err := a.measuringLock(ctx, n)
-		if err != nil {
-			if ctx.Err() != nil {
-				return true, nil
-			}
-			return false, err
+	l, err := a.measuringLock(ctx, n)
+	if ctx.Err() != nil || a.isStopped() {
+		if l != nil {
+			l.Release()
 		}
-		defer l.Release()
+		return notStarted, nil
 	}
+	if err != nil {
+		return broken, err
+	}
+	defer l.Release()
 	made := map[digest.Digest]bool{}
 	for i, action := range d.actions {
 		s := d.slots[i]
@@ -362,13 +365,13 @@ func (a *applier) runNode(ctx context.Context, d *Decision) (failed bool, err er
 		made[s.key] = true
 		for k := 0; k < s.missing; k++ {
 			if ctx.Err() != nil || (k > 0 && a.isStopped()) {
-				return true, nil
+				return notStarted, nil
 			}
 			attempt := s.next + k
 			a.done <- &outcome{node: n, event: &Event{Kind: EventStarted, Node: n, Decision: d, Attempt: attempt}}
 			rec, err := a.attempt(ctx, n, action, s, attempt)
 			if err != nil {
-				return false, fmt.Errorf("%s: %w", n.Address, err)
+				return broken, fmt.Errorf("%s: %w", n.Address, err)
 			}
 			e := &Event{Kind: EventFinished, Node: n, Decision: d, Attempt: attempt, Record: rec}
 			if !rec.Valid() {
@@ -376,12 +379,24 @@ func (a *applier) runNode(ctx context.Context, d *Decision) (failed bool, err er
 			}
 			a.done <- &outcome{node: n, event: e}
 			if !rec.Valid() {
-				return true, nil
+				if ctx.Err() != nil {
+					return notStarted, nil // we killed it: that is no failure of its own
+				}
+				return broken, nil
 			}
 		}
 	}
-	return false, nil
+	return done, nil
 }
+
+// end is how a node's goroutine ended.
+type end int
+
+const (
+	done       end = iota
+	broken         // an attempt is not valid, or could not be made
+	notStarted     // the apply was interrupted before all attempts were made
+)
 
 func (a *applier) isStopped() bool {
 	select {
@@ -392,15 +407,30 @@ func (a *applier) isStopped() bool {
 	}
 }
 
+// measuringLock takes the machine's measuring lock: alone for what measures, beside others for everything else, so that nothing of ours runs
+// beside a measurement of any workspace. An interrupt ends the wait.
 func (a *applier) measuringLock(ctx context.Context, n *Node) (*lock.Lock, error) {
+	try, wait := lock.TryShareMeasure, lock.ShareMeasure
+	if n.Exclusive {
+		try, wait = lock.TryAcquireMeasure, lock.AcquireMeasure
+	}
 	holder := lock.Holder{Command: "flameox apply: " + n.Address.String()}
-	l, err := lock.TryAcquireMeasure(holder)
+	l, err := try(holder)
 	var held *lock.HeldError
 	if !errors.As(err, &held) {
 		return l, err
 	}
 	a.done <- &outcome{node: n, event: &Event{Kind: EventWaiting, Node: n, Err: held}}
-	return lock.AcquireMeasure(ctx, holder)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-a.o.Stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return wait(ctx, holder)
 }
 
 // attempt makes one attempt and commits its record, whatever became of it.
@@ -422,6 +452,7 @@ func (a *applier) attempt(ctx context.Context, n *Node, action *Action, s slot, 
 	rec.Address, rec.Block, rec.Axes = n.Address.String(), n.Address.Block, n.Address.Axes
 	rec.Kind, rec.Nature = n.Kind, string(n.Nature)
 	rec.Key, rec.Generation, rec.Attempt = s.key, s.generation, attempt
+	rec.Action = facet.Attempt(s.key, s.generation, attempt)
 	rec.Manifest = action.Manifest
 	rec.Host, rec.Version, rec.Labels = host, a.store.Version, n.Labels
 	if rec.Started.IsZero() {
@@ -434,7 +465,7 @@ func (a *applier) attempt(ctx context.Context, n *Node, action *Action, s slot, 
 		rec.Limitations = append(rec.Limitations, a.store.overlaps(started)...)
 	}
 	for i := range rec.Outputs {
-		rec.Outputs[i].Sensitivity = stricter(rec.Outputs[i].Sensitivity, n.Level)
+		rec.Outputs[i].Sensitivity = Stricter(rec.Outputs[i].Sensitivity, n.Level)
 	}
 	var links []cache.Link
 	if action.For != "" && rec.Valid() {
@@ -446,8 +477,8 @@ func (a *applier) attempt(ctx context.Context, n *Node, action *Action, s slot, 
 	return rec, nil
 }
 
-// stricter is the higher of two levels; an empty one is internal.
-func stricter(a, b cache.Sensitivity) cache.Sensitivity {
+// Stricter is the higher of two levels; an empty one is internal.
+func Stricter(a, b cache.Sensitivity) cache.Sensitivity {
 	rank := map[cache.Sensitivity]int{cache.Public: 1, "": 2, cache.Internal: 2, cache.Sensitive: 3}
 	if b != "" && rank[b] > rank[a] || a == "" {
 		return b

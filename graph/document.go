@@ -143,6 +143,9 @@ func ReadPlan(b []byte) (*PlanDocument, error) {
 	if err := dec.Decode(&doc); err != nil {
 		return nil, fmt.Errorf("this is not a saved plan: %w", err)
 	}
+	if doc.Format == 0 {
+		return nil, errors.New("this is not a saved plan: it has no format_version")
+	}
 	if doc.Format != PlanFormat {
 		return nil, fmt.Errorf("the plan has format version %d, and this flameox reads %d; make the plan again", doc.Format, PlanFormat)
 	}
@@ -172,6 +175,9 @@ func (e *StalePlanError) Error() string {
 // Holds says whether a saved plan still describes now; a *StalePlanError lists what moved.
 func (doc *PlanDocument) Holds(now *PlanDocument) error {
 	var moved []string
+	if doc.Experiment != now.Experiment {
+		moved = append(moved, fmt.Sprintf("the experiment: the plan is of %q, this is %q", doc.Experiment, now.Experiment))
+	}
 	for _, name := range union(doc.HostClass, now.HostClass) {
 		if doc.HostClass[name] != now.HostClass[name] {
 			moved = append(moved, fmt.Sprintf("host class: %s %q → %q", name, doc.HostClass[name], now.HostClass[name]))

@@ -94,6 +94,7 @@ type Planner struct {
 	by       map[*Node]*Decision
 	excluded map[*Node]bool
 	replaced map[*Node]bool
+	failed   map[*Node]bool         // of this apply
 	made     map[string]bool        // runs of this apply: they stand for their stage until it ends, whatever reuse says
 	lost     map[digest.Digest]bool // memo of what is missing from the store
 	ahead    *ahead                 // during Plan; nil otherwise
@@ -108,6 +109,7 @@ func NewPlanner(store *Store, g *Graph, sel Selection) (*Planner, error) {
 		by:      map[*Node]*Decision{},
 		lost:    map[digest.Digest]bool{},
 		made:    map[string]bool{},
+		failed:  map[*Node]bool{},
 	}
 	var err error
 	if p.excluded, err = g.Select(sel.Exclude); err != nil {
@@ -267,9 +269,12 @@ func (p *Planner) upstreamReady(d *Decision) bool {
 	switch d.State {
 	case Blocked:
 		why := "it needs " + d.After.Address.String()
-		if up := p.by[d.After]; up.State == Excluded {
+		switch up := p.by[d.After]; {
+		case up.State == Excluded:
 			d.Block = &BlockedError{Why: why + ", which is excluded and has no valid result", Do: "leave it in, or run it first"}
-		} else {
+		case p.failed[d.After]:
+			d.Block = &BlockedError{Why: why + ", which failed"}
+		default:
 			d.Block = &BlockedError{Why: why + ", which is blocked"}
 		}
 	case Run, MayRun:
@@ -325,14 +330,17 @@ func (p *Planner) look(n *Node, a *Action) (slot, []Reason) {
 	if s.missing == 0 {
 		return s, nil
 	}
-	add := func(count int, code Code, format string) {
-		if count > 0 {
-			reasons = append(reasons, Reason{Code: code, Text: fmt.Sprintf(format, count)})
+	add := func(count int, code Code, one, many string) {
+		switch {
+		case count == 1:
+			reasons = append(reasons, Reason{Code: code, Text: one})
+		case count > 1:
+			reasons = append(reasons, Reason{Code: code, Text: fmt.Sprintf(many, count)})
 		}
 	}
-	add(lost, EvidenceLost, "artifacts of %d earlier attempts are missing from the store")
-	add(failed, PreviousFailed, "%d earlier attempts failed")
-	add(invalid, InvalidAttempts, "%d earlier attempts are not valid")
+	add(lost, EvidenceLost, "artifacts of the earlier attempt are missing from the store", "artifacts of %d earlier attempts are missing from the store")
+	add(failed, PreviousFailed, "", "%d times")
+	add(invalid, InvalidAttempts, "", "%d times")
 	switch {
 	case expired > 0 && n.Reuse.Never:
 		reasons = append(reasons, Reason{Code: Expired, Text: `reuse = "never"`})
@@ -379,7 +387,7 @@ func (p *Planner) estimate(d *Decision) {
 		if !r.Valid() {
 			continue
 		}
-		if r.Host != p.store.HostName {
+		if r.HostClass != p.store.HostClass {
 			elsewhere = true
 		}
 		sum += r.Wall

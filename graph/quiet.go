@@ -2,9 +2,9 @@ package graph
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -41,30 +41,35 @@ func (s *Store) StepBack(command string) bool {
 			}
 		}
 	}
-	if _, err := os.Stat(s.Dir); err != nil {
-		return true
-	}
 	line, err := json.Marshal(overlap{At: s.Now().UTC(), Pid: os.Getpid(), Command: command})
 	if err != nil {
 		return true
 	}
-	if os.MkdirAll(filepath.Dir(s.overlapPath()), 0o755) != nil {
-		return true
+	f, err := os.OpenFile(readersPath(), os.O_WRONLY|os.O_APPEND|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		if f, err = os.OpenFile(readersPath(), os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o666); err == nil {
+			f.Chmod(0o666) // every user of the machine leaves word there, whatever the umask says
+		}
 	}
-	f, err := os.OpenFile(s.overlapPath(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
 		return true // not being able to leave word must not keep a reader from reading
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > mostReaders {
+		f.Truncate(0) // of measurements that are long on record
+	}
 	f.Write(append(line, '\n'))
 	return true
 }
 
-func (s *Store) overlapPath() string { return filepath.Join(s.Dir, "cache", "overlap") }
+const mostReaders = 1 << 20
+
+// readersPath lies beside the measuring lock: it is the machine's, like what is measured.
+func readersPath() string { return lock.MeasurePath() + ".readers" }
 
 // overlaps are the readers that stepped back since a moment, as limitations of what was measured meanwhile.
 func (s *Store) overlaps(since time.Time) (out []cache.Note) {
-	b, err := os.ReadFile(s.overlapPath())
+	b, err := os.ReadFile(readersPath())
 	if err != nil {
 		return nil
 	}

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,9 +24,9 @@ type Store struct {
 	CAS        *cas.Store
 	Cache      *cache.Records
 	Broker     *broker.Broker
-	ID         string           // of the store: what the marks of its processes begin with
-	Now        func() time.Time // injected: a clock may be set back
-	HostName   string
+	ID         string            // of the store: what the marks of its processes begin with
+	Now        func() time.Time  // injected: a clock may be set back
+	HostClass  digest.Digest     // cache.ClassDigest of this machine
 	Host       func() cache.Host // facts at this moment
 	Version    string            // of flameox
 
@@ -139,5 +140,20 @@ func (t *Task) Flush() error {
 
 func (t *Task) close() {
 	t.Batch.Discard()
-	os.RemoveAll(t.Dir)
+	removeAll(t.Dir)
+}
+
+// removeAll removes a folder of an attempt with everything in it, also folders that the program made read-only, as Go's module cache does.
+// What cannot be removed is left: the next apply tries again.
+func removeAll(dir string) {
+	if os.RemoveAll(dir) == nil {
+		return
+	}
+	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			os.Chmod(path, 0o700)
+		}
+		return nil // go on: the folder can be read now, or nothing helps
+	})
+	os.RemoveAll(dir)
 }

@@ -46,8 +46,16 @@ func newApp() *cli.App {
 		Description: "flameox.hcl declares workloads, captures and comparisons; plan says which of them are stale and why; apply runs only those.\n\n" +
 			"Begin with:  flameox plan\n\n" + exitCodesHelp,
 		HideVersion: true,
+		Before: func(c *cli.Context) error {
+			if dir := c.String("C"); dir != "" {
+				if err := os.Chdir(dir); err != nil {
+					return fmt.Errorf("start in %s: %w", dir, errors.Unwrap(err))
+				}
+			}
+			return nil
+		},
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "C", Value: ".", Usage: "run as if started in `DIR`"},
+			&cli.StringFlag{Name: "C", Usage: "run as if started in `DIR`"},
 			&cli.BoolFlag{Name: "no-color", Usage: "no colour, whatever the terminal"},
 			&cli.BoolFlag{Name: "ascii", Usage: "plain ASCII symbols"},
 		},
@@ -88,7 +96,7 @@ func openWorkspace(c *cli.Context) (*workspace.Workspace, error) {
 		return nil, fmt.Errorf("find this binary: %w", err)
 	}
 	w, err := workspace.Open(c.Context, workspace.Options{
-		Dir: c.String("C"), Environ: os.Environ(), Vars: c.StringSlice("var"), VarFiles: c.StringSlice("var-file"),
+		Dir: ".", Environ: os.Environ(), Vars: c.StringSlice("var"), VarFiles: c.StringSlice("var-file"),
 		Version: versionText(), Self: self, Now: time.Now, FS: vfs.OS{}, Providers: allProviders(),
 	})
 	var bad *workspace.ConfigError

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -145,6 +147,8 @@ func apply(c *cli.Context, w *workspace.Workspace, loaded *stages.Experiment, se
 	}
 	ctx, kill := context.WithCancel(c.Context)
 	defer kill()
+	// A reader that goes away (| head) ends what is shown, not what is measured.
+	signal.Ignore(syscall.SIGPIPE)
 	show := newProgress(c, w.Store, plan)
 	stop, done := interrupts(show.stopping, kill)
 	defer done()

@@ -120,7 +120,7 @@ func fmtCommand() *cli.Command {
 func runFmt(c *cli.Context) error {
 	files := c.Args().Slice()
 	if len(files) == 0 {
-		dir := c.String("C")
+		const dir = "."
 		more, err := filepath.Glob(filepath.Join(dir, "*.flameox.hcl"))
 		if err != nil {
 			return err

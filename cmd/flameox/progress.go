@@ -144,7 +144,7 @@ func (p *progress) failure(e graph.Event) view.Failure {
 	rec := e.Record
 	arg := view.ShellQuote(rec.Address)
 	f := view.Failure{Address: attemptAddress(e), After: time.Duration(rec.WallNS), What: what(rec), Try: []string{"flameox shell " + arg}}
-	if len(rec.Argv) == 0 {
+	if len(rec.Argv) == 0 || rec.Capture == cache.CaptureFailed { // nothing was started
 		f.Try = []string{"flameox show " + arg}
 		return f
 	}

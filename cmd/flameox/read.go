@@ -162,14 +162,14 @@ func showCommand() *cli.Command {
 				return flags.Usage(c, "show takes one run, address or plan file")
 			}
 			name := c.Args().First()
-			if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
-				return showPlan(c, name)
-			}
 			w, err := open(c)
 			if err != nil {
 				return err
 			}
 			rec, err := findRun(c, w, name)
+			if err != nil && fileExists(name) {
+				return showPlan(c, name)
+			}
 			if err != nil {
 				return err
 			}

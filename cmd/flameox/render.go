@@ -13,6 +13,7 @@ import (
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/graph/facet"
 	"github.com/flameox/flameox/graph/fsck"
+	"github.com/flameox/flameox/internal/address"
 	"github.com/flameox/flameox/internal/digest"
 	"github.com/flameox/flameox/internal/host"
 	"github.com/flameox/flameox/internal/view"
@@ -103,11 +104,11 @@ func planView(doc *graph.PlanDocument, where map[string]view.Where) *view.Plan {
 
 // splitAddress separates block["key"].
 func splitAddress(s string) (block, key string) {
-	block, rest, ok := strings.Cut(s, "[")
-	if !ok {
+	a, err := address.Parse(s)
+	if err != nil {
 		return s, ""
 	}
-	return block, strings.Trim(strings.TrimSuffix(rest, "]"), `"`)
+	return a.Block, a.Axes.Key()
 }
 
 // becauseOf says each reason in words.

@@ -26,7 +26,7 @@ func shellCommand() *cli.Command {
 			if c.NArg() != 1 {
 				return flags.Usage(c, "shell takes one run or address")
 			}
-			w, err := open(c)
+			w, err := openWorkspace(c) // a person works in the shell: it does not step back
 			if err != nil {
 				return err
 			}

@@ -20,6 +20,7 @@ type Buffer struct {
 	schema  *Schema
 	vectors []Vector
 	rows    int
+	weighed int // rows when Full looked last
 }
 
 // NewBuffer makes an empty buffer of the schema's columns.
@@ -68,12 +69,13 @@ func (b *Buffer) Reset() {
 		v.text, v.repaired, v.varied = 0, 0, false
 		for j := range v.leaves {
 			l := &v.leaves[j]
+			l.at = place{}
 			clear(l.bytes) // so that the strings can be collected
 			l.defs, l.reps, l.bools = l.defs[:0], l.reps[:0], l.bools[:0]
 			l.ints, l.floats, l.bytes = l.ints[:0], l.floats[:0], l.bytes[:0]
 		}
 	}
-	b.rows = 0
+	b.rows, b.weighed = 0, 0
 }
 
 // Repaired is the number of strings since the last Reset that were not UTF-8, which Parquet's string type
@@ -114,7 +116,11 @@ type leaf struct {
 	ints       []int64 // also unsigned numbers and timestamps
 	floats     []float64
 	bytes      []parquet.ByteArray
+	at         place // of the row that append reached last
 }
+
+// place is where a row starts in a leaf.
+type place struct{ row, level, value int }
 
 func (v *Vector) present() {
 	if v.maxDef > 0 {

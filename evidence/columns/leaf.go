@@ -132,55 +132,51 @@ func (v *Vector) append(src *Vector, from, to int) {
 	v.varied = true // it may be; comparing would cost more than it saves
 	for j := range v.leaves {
 		d, s := &v.leaves[j], &src.leaves[j]
-		lo, hi := from, to // positions of levels
+		lo := s.find(from, v.maxDef, v.maxRep)
+		hi := s.find(to, v.maxDef, v.maxRep)
 		if v.maxRep > 0 {
-			lo = rowStart(s.reps, 0, from)
-			hi = rowStart(s.reps, lo, to-from)
-			d.reps = append(d.reps, s.reps[lo:hi]...)
+			d.reps = append(d.reps, s.reps[lo.level:hi.level]...)
 		}
-		vlo, vhi := lo, hi // positions of values
 		if v.maxDef > 0 {
-			vlo = count(s.defs[:lo], v.maxDef)
-			vhi = vlo + count(s.defs[lo:hi], v.maxDef)
-			d.defs = append(d.defs, s.defs[lo:hi]...)
+			d.defs = append(d.defs, s.defs[lo.level:hi.level]...)
 		}
 		switch v.column.Type {
 		case String:
-			d.bytes = append(d.bytes, s.bytes[vlo:vhi]...)
-			for _, b := range s.bytes[vlo:vhi] {
+			d.bytes = append(d.bytes, s.bytes[lo.value:hi.value]...)
+			for _, b := range s.bytes[lo.value:hi.value] {
 				v.text += int64(len(b))
 			}
 		case Bool:
-			d.bools = append(d.bools, s.bools[vlo:vhi]...)
+			d.bools = append(d.bools, s.bools[lo.value:hi.value]...)
 		case Float64:
-			d.floats = append(d.floats, s.floats[vlo:vhi]...)
+			d.floats = append(d.floats, s.floats[lo.value:hi.value]...)
 		default:
-			d.ints = append(d.ints, s.ints[vlo:vhi]...)
+			d.ints = append(d.ints, s.ints[lo.value:hi.value]...)
 		}
 	}
 }
 
-// rowStart is the position of the level at which the n-th row after the row that starts at pos starts.
-func rowStart(reps []int16, pos, n int) int {
-	for ; pos < len(reps); pos++ {
-		if reps[pos] == 0 {
-			if n == 0 {
-				return pos
-			}
-			n--
+// find is where a row starts. It walks on from the row it found last, so that copying a buffer piece by piece
+// walks it once.
+func (l *leaf) find(row int, maxDef, maxRep int16) place {
+	if maxDef == 0 {
+		return place{row, row, row}
+	}
+	p := l.at
+	if row < p.row {
+		p = place{}
+	}
+	for p.row < row && p.level < len(l.defs) {
+		if l.defs[p.level] == maxDef {
+			p.value++
+		}
+		p.level++
+		if maxRep == 0 || p.level == len(l.reps) || l.reps[p.level] == 0 {
+			p.row++
 		}
 	}
-	return pos
-}
-
-func count(levels []int16, level int16) int {
-	n := 0
-	for _, l := range levels {
-		if l == level {
-			n++
-		}
-	}
-	return n
+	l.at = p
+	return p
 }
 
 // AppendRows adds the rows from (inclusive) to (exclusive) of src. A column of b that src has not, by name,

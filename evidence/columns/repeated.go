@@ -36,7 +36,7 @@ func (r *repeated) write(cw file.ColumnChunkWriter, column int, texts []parquet.
 		return errNoText
 	}
 	dict, ok := cw.CurrentEncoder().(dictionary)
-	if !ok { // the dictionary grew too large and was given up
+	if !ok { // no dictionary, or another one than is known here
 		_, err := bw.WriteBatch(texts, nil, nil)
 		return err
 	}

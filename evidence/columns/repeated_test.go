@@ -8,7 +8,8 @@ import (
 )
 
 // TestARepeatedTextIsTheSameBytesByEitherPath writes chunks in which a column has one text, several, or more
-// than a dictionary holds, once with the short cut and once without.
+// than a row group's dictionary may hold, with the short cut and
+// without: the bytes follow from the rows.
 func TestARepeatedTextIsTheSameBytesByEitherPath(t *testing.T) {
 	s := &Schema{Name: "x", Columns: []Column{{Name: "a", Type: String}, {Name: "n", Type: Int64}, {Name: "o", Type: String, Nullable: true}}}
 	value := func(kind string, chunk, row int) string {
@@ -23,14 +24,14 @@ func TestARepeatedTextIsTheSameBytesByEitherPath(t *testing.T) {
 			}
 			return "text 3"
 		default: // too many for a dictionary, then one
-			if chunk == 1 {
-				return strings.Repeat("x", 300) + fmt.Sprint(row)
+			if chunk > 0 && chunk < 6 {
+				return strings.Repeat("x", 300) + fmt.Sprint(chunk, row)
 			}
 			return "text"
 		}
 	}
 	for _, kind := range []string{"one", "by chunk", "mixed", "overflow"} {
-		var files [2][]byte
+		var files [5][]byte
 		for path := range files {
 			var out bytes.Buffer
 			w, err := NewWriter(&out, s, nil)
@@ -45,7 +46,7 @@ func TestARepeatedTextIsTheSameBytesByEitherPath(t *testing.T) {
 					b.Vector(2).Null()
 					b.Row()
 				}
-				if path == 1 {
+				if path > 0 {
 					b.Vector(0).varied = true
 				}
 				if err := w.Write(b); err != nil {
@@ -58,11 +59,16 @@ func TestARepeatedTextIsTheSameBytesByEitherPath(t *testing.T) {
 			}
 			files[path] = out.Bytes()
 		}
-		if !bytes.Equal(files[0], files[1]) {
-			t.Errorf("%s: the two paths differ: %d and %d bytes", kind, len(files[0]), len(files[1]))
+		for _, other := range files[1:] {
+			if !bytes.Equal(files[0], other) {
+				t.Errorf("%s: the same rows are different bytes, %d and %d", kind, len(files[0]), len(other))
+			}
 		}
 		r := reader(t, files[0])
 		b := NewBuffer(r.Schema())
+		if kind == "overflow" && r.GroupRows(0) >= GroupRows {
+			t.Errorf("a large dictionary did not end its row group: %d rows", r.GroupRows(0))
+		}
 		i := 0
 		for g := range r.Groups() {
 			b.Reset()

@@ -17,6 +17,10 @@ import (
 const (
 	GroupRows  = 122_880
 	GroupBytes = 64 << 20
+
+	// A dictionary this large ends the row group, too. It must never be given up instead: arrow-go then writes
+	// the counts of the two encodings in the order of a Go map, and the same rows would be different bytes.
+	groupDictionary = 8 << 20
 )
 
 // A buffer is handed over at the first of these. It is small because what lies in it is held as Go
@@ -24,12 +28,22 @@ const (
 const (
 	chunkRows  = 8192
 	chunkBytes = 8 << 20
+
+	// A buffer that goes over chunkBytes does so by one row. What a reader must hold at once stays below maxPage.
+	maxBuffer = maxPage / 2
 )
 
 // Full says whether the buffer should be written now.
 func (b *Buffer) Full() bool {
-	// Bytes walks the vectors, so it is asked for once in a while only.
-	return b.rows >= chunkRows || b.rows%256 == 0 && b.rows > 0 && b.Bytes() >= chunkBytes
+	if b.rows >= chunkRows {
+		return true
+	}
+	// Bytes walks the vectors, so it is asked for when there are some more rows only.
+	if b.rows-b.weighed < 64 {
+		return false
+	}
+	b.weighed = b.rows
+	return b.Bytes() >= chunkBytes
 }
 
 // Writer writes one Parquet file.
@@ -73,6 +87,7 @@ func NewWriter(w io.Writer, s *Schema, meta map[string]string) (*Writer, error) 
 		parquet.WithDataPageVersion(parquet.DataPageV1), // every reader reads it
 		parquet.WithCompression(compress.Codecs.Zstd),
 		parquet.WithDictionaryDefault(false),
+		parquet.WithDictionaryPageSizeLimit(1 << 30), // never: see groupDictionary
 		parquet.WithStats(true),
 		parquet.WithBatchSize(8192),
 	}
@@ -135,9 +150,12 @@ func (w *Writer) Write(b *Buffer) (err error) {
 			return err
 		}
 	}
-	n := 0
+	n, full := 0, false
 	for i := range b.vectors {
 		v := &b.vectors[i]
+		if v.text > maxBuffer {
+			return fmt.Errorf("table %s: column %s has %d bytes of text in %d rows, more than a reader should have to hold", w.schema.Name, v.column.Name, v.text, b.rows)
+		}
 		if n := v.rows(); n != b.rows {
 			return fmt.Errorf("table %s: column %s has %d values in %d rows", w.schema.Name, v.column.Name, n, b.rows)
 		}
@@ -155,11 +173,14 @@ func (w *Writer) Write(b *Buffer) (err error) {
 			if err != nil {
 				return fmt.Errorf("table %s, column %s: %w", w.schema.Name, v.column.Name, err)
 			}
+			if d, ok := cw.CurrentEncoder().(interface{ DictEncodedSize() int }); ok && d.DictEncodedSize() >= groupDictionary {
+				full = true
+			}
 		}
 	}
 	w.rows += int64(b.rows)
 	w.inRow += b.rows
-	if w.inRow >= GroupRows || w.group.TotalCompressedBytes() >= GroupBytes {
+	if full || w.inRow >= GroupRows || w.group.TotalCompressedBytes() >= GroupBytes {
 		return w.endGroup()
 	}
 	return nil

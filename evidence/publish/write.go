@@ -179,10 +179,7 @@ func (w *segmentWriter) copySegment(it *item, old *Generation) error {
 					return &viewError{err}
 				}
 			}
-			if err := w.out.AppendRows(w.old, int(from-base), int(to-base), nil); err != nil {
-				return &viewError{err}
-			}
-			if err := w.maybeFlush(); err != nil {
+			if err := w.pieces(w.old, int(from-base), int(to-base), nil); err != nil {
 				return err
 			}
 		}
@@ -190,6 +187,21 @@ func (w *segmentWriter) copySegment(it *item, old *Generation) error {
 	}
 	for _, k := range keep {
 		w.entries = append(w.entries, k.parts...)
+	}
+	return nil
+}
+
+// pieces copies rows little by little, so that what is held at once stays small however large a row group is.
+func (w *segmentWriter) pieces(src *columns.Buffer, from, to int, fill map[string]string) error {
+	for from < to {
+		next := min(from+512, to)
+		if err := w.out.AppendRows(src, from, next, fill); err != nil {
+			return err
+		}
+		if err := w.maybeFlush(); err != nil {
+			return err
+		}
+		from = next
 	}
 	return nil
 }
@@ -255,10 +267,7 @@ func (w *segmentWriter) copyPart(s source) (int64, error) {
 		if err := r.Read(g, w.part); err != nil {
 			return fail(err)
 		}
-		if err := w.out.AppendRows(w.part, 0, w.part.Rows(), fill); err != nil {
-			return fail(err)
-		}
-		if err := w.maybeFlush(); err != nil {
+		if err := w.pieces(w.part, 0, w.part.Rows(), fill); err != nil {
 			return 0, err
 		}
 	}

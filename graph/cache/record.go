@@ -92,6 +92,7 @@ type Record struct {
 	Key        digest.Digest  `json:"key"`    // the set key: attempts of one measurement share it
 	Generation int            `json:"generation"`
 	Attempt    int            `json:"attempt"` // from 1; 1 for a pure stage
+	Action     digest.Digest  `json:"action"`  // the key of this attempt: facet.Attempt of Key, Generation and Attempt
 	Manifest   facet.Manifest `json:"manifest"`
 
 	Execution  Execution  `json:"execution"`

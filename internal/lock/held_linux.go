@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Held says whether somebody holds the lock on the file at path, without touching the lock: a question must not make a
-// measurement wait. It is false also where the kernel does not tell.
+// Held says whether somebody holds the lock on the file at path alone, without touching the lock: a question must not make a
+// measurement wait. It is false where the lock is shared, and where the kernel does not tell.
 func Held(path string) bool {
 	var st unix.Stat_t
 	if unix.Stat(path, &st) != nil {
@@ -26,7 +26,7 @@ func Held(path string) bool {
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
-		if len(fields) >= 6 && fields[1] == "FLOCK" && fields[5] == id {
+		if len(fields) >= 6 && fields[1] == "FLOCK" && fields[3] == "WRITE" && fields[5] == id {
 			return true
 		}
 	}

@@ -37,6 +37,8 @@ type mode struct {
 	perm fs.FileMode
 	// exact sets perm whatever the umask says, for files that other users must be able to open.
 	exact bool
+	// share takes the lock beside others that share it.
+	share bool
 }
 
 var private = mode{perm: 0o644}
@@ -75,7 +77,11 @@ func try(path string, h Holder, m mode) (*Lock, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := flock(f, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		how := unix.LOCK_EX
+		if m.share {
+			how = unix.LOCK_SH
+		}
+		if err := flock(f, how|unix.LOCK_NB); err != nil {
 			defer f.Close()
 			if errors.Is(err, unix.EWOULDBLOCK) {
 				return nil, held(path, f)

@@ -30,5 +30,20 @@ func AcquireMeasure(ctx context.Context, h Holder) (*Lock, error) {
 	return acquire(ctx, MeasurePath(), h, shared)
 }
 
+// TryShareMeasure takes the measuring lock beside others that share it, for work that must not run while something is measured, or
+// returns a *HeldError. Who measures waits until nobody shares it.
+func TryShareMeasure(h Holder) (*Lock, error) {
+	m := shared
+	m.share = true
+	return try(MeasurePath(), h, m)
+}
+
+// ShareMeasure is TryShareMeasure that waits until ctx ends.
+func ShareMeasure(ctx context.Context, h Holder) (*Lock, error) {
+	m := shared
+	m.share = true
+	return acquire(ctx, MeasurePath(), h, m)
+}
+
 // TryAcquireMeasure takes the measuring lock now or returns a *HeldError.
 func TryAcquireMeasure(h Holder) (*Lock, error) { return try(MeasurePath(), h, shared) }

@@ -93,6 +93,7 @@ func (k *Kind) Compile(inst *lang.Instance, c *kind.Compiler) (*kind.Compiled, e
 		return nil, err
 	}
 	n := c.Node(inst, graph.Pure, &stage{provider: x, options: parts[1], source: src.Node, project: c.Project})
+	n.Level = graph.Stricter(n.Level, src.Node.Level) // what is derived is at least as sensitive
 	return &kind.Compiled{Node: n, Results: ReadResults}, nil
 }
 
@@ -117,7 +118,7 @@ func (s *stage) Actions(_ context.Context, in *graph.Results) ([]*graph.Action, 
 		artifacts, paths := program.Artifacts(s.project.Store, r.Outputs)
 		inputs := facet.Facet{Name: facet.Inputs}
 		for _, a := range artifacts {
-			inputs.AddNote("artifact "+a.Role, a.Digest.String(), a.Name)
+			inputs.Add("artifact "+a.Role+" "+a.Name, a.Digest.String())
 		}
 		if paths != nil {
 			inputs.Add("paths", paths.Digest.String())

@@ -77,6 +77,9 @@ func New(d Declared, c *kind.Compiler) (*Program, error) {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
 			return nil, fmt.Errorf("env has the name %q, which no variable can have", name)
 		}
+		if name == "PATH" {
+			return nil, fmt.Errorf("env sets PATH: set path in an environment block instead, so that the programs found are keyed by content")
+		}
 	}
 	p := &Program{Declared: d, Dir: dir, project: c.Project}
 	var err error

@@ -153,7 +153,7 @@ func (w *Workspace) openStore(o Options, dir, experiment string) error {
 	id := digest.SumString(dir).String()[:12]
 	w.Store = &graph.Store{
 		Dir: dir, Experiment: experiment, CAS: blobs, Cache: records,
-		ID: id, Broker: broker.New(broker.Options{Store: id}), Now: o.Now, HostName: name, Version: o.Version,
+		ID: id, Broker: broker.New(broker.Options{Store: id}), Now: o.Now, HostClass: cache.ClassDigest(w.Project.HostClass), Version: o.Version,
 		Host: func() cache.Host {
 			return cache.Host{Name: name, Class: w.Project.HostClass, Covariates: host.Covariates(), Volatile: host.Volatile()}
 		},

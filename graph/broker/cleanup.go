@@ -141,12 +141,15 @@ func (r *run) end(killAt time.Time) (live int) {
 	return live
 }
 
-// killAll kills what find returns until it finds nothing, and reports what it killed.
-func killAll(find func(*proc.Reader) []marked, limit time.Duration) []Process {
+// killAll kills what find returns until it finds nothing for as long as settle, and reports what it killed. A process that was just
+// started shows no environment, and so no mark, for a moment after exec has closed its descriptors: who acts on a flameox that
+// died this instant must look for longer than that moment lasts on a busy machine.
+func killAll(find func(*proc.Reader) []marked, settle, limit time.Duration) []Process {
 	r := new(proc.Reader)
 	var order []proc.Key
 	all := map[proc.Key]*Process{}
 	clean, giveUp := 0, time.Now().Add(limit)
+	settled := time.Now().Add(settle)
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		found := find(r)
 		for _, f := range found {
@@ -162,9 +165,9 @@ func killAll(find func(*proc.Reader) []marked, limit time.Duration) []Process {
 		}
 		// A process that was between fork and exec carried no mark yet: only a second clean look counts.
 		if clean++; len(found) > 0 {
-			clean = 0
+			clean, settled = 0, time.Now().Add(settle)
 		}
-		if clean == 2 || time.Now().After(giveUp) {
+		if clean >= 2 && time.Now().After(settled) || time.Now().After(giveUp) {
 			break
 		}
 		time.Sleep(pause)

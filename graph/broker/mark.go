@@ -106,7 +106,7 @@ func Leftovers(prefix string) []Process {
 
 // KillLeftovers kills what Leftovers finds, waits up to two seconds for it to be gone, and reports the outcome for each.
 func KillLeftovers(prefix string) []Process {
-	return killAll(func(r *proc.Reader) []marked { return leftovers(r, prefix) }, 2*sweepLimit)
+	return killAll(func(r *proc.Reader) []marked { return leftovers(r, prefix) }, 0, 2*sweepLimit)
 }
 
 type marked struct {

@@ -37,6 +37,9 @@ const (
 // readyWithin bounds the wait for the supervisor at the first Run.
 const readyWithin = 10 * time.Second
 
+// supervisorSettle is for how long a supervisor looks for what its flameox has left. Nobody waits for it.
+const supervisorSettle = 2 * time.Second
+
 // supervisor is the parent's side.
 type supervisor struct {
 	pid   int
@@ -80,7 +83,7 @@ func Supervise(owner string) {
 	sessions := readTable(fdTable)
 	killAll(func(r *proc.Reader) []marked {
 		return findMarked(r, sessions, func(mark string) bool { return strings.HasPrefix(mark, owner) })
-	}, 2*sweepLimit)
+	}, supervisorSettle, supervisorSettle+2*sweepLimit)
 }
 
 func readTable(fd int) map[int]uint64 {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -61,6 +62,7 @@ func TestARealProcessWithAnAwkwardNameIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { cmd.Process.Kill(); cmd.Wait() }()
+	settled(t, cmd.Process.Pid, "WANTED")
 	var r Reader
 	var s Stat
 	if err := r.Stat(cmd.Process.Pid, &s); err != nil || s.Comm() != "a) R 1 (b" || s.Parent != os.Getpid() || s.Start == 0 || s.RSS == 0 {
@@ -94,6 +96,19 @@ func TestARealProcessWithAnAwkwardNameIsRead(t *testing.T) {
 	}
 }
 
+// settled waits until a process that was just started can be looked at: for a moment after exec the kernel shows neither
+// environment nor memory.
+func settled(t *testing.T, pid int, variable string) {
+	t.Helper()
+	for range 400 {
+		if _, ok := new(Reader).Variable(pid, variable); ok {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatal("the process shows no environment")
+}
+
 func TestALongEnvironmentIsReadToItsEnd(t *testing.T) {
 	cmd := exec.Command("/bin/sleep", "60")
 	for i := range 2000 {
@@ -104,7 +119,9 @@ func TestALongEnvironmentIsReadToItsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { cmd.Process.Kill(); cmd.Wait() }()
-	if v, ok := new(Reader).Variable(cmd.Process.Pid, "LAST"); !ok || v != "here" {
+	settled(t, cmd.Process.Pid, "LAST")
+	v, _ := new(Reader).Variable(cmd.Process.Pid, "LAST")
+	if v != "here" {
 		t.Errorf("%q, %v", v, ok)
 	}
 }

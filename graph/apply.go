@@ -440,7 +440,7 @@ func (a *applier) attempt(ctx context.Context, n *Node, action *Action, s slot, 
 		return nil, err
 	}
 	defer t.close()
-	host := a.store.Host()
+	host, source := a.store.Host(), a.store.Source()
 	started := a.store.Now()
 	begin := time.Now()
 	rec, err := action.Run(ctx, t)
@@ -454,7 +454,7 @@ func (a *applier) attempt(ctx context.Context, n *Node, action *Action, s slot, 
 	rec.Key, rec.Generation, rec.Attempt = s.key, s.generation, attempt
 	rec.Action = facet.Attempt(s.key, s.generation, attempt)
 	rec.Manifest = action.Manifest
-	rec.Host, rec.Version, rec.Labels = host, a.store.Version, n.Labels
+	rec.Host, rec.Source, rec.Version, rec.Labels = host, source, a.store.Version, n.Labels
 	if rec.Started.IsZero() {
 		rec.Started = started.UTC()
 	}

@@ -112,7 +112,7 @@ func newBench(t *testing.T) *bench {
 	}
 	b.store = &Store{
 		Dir: dir, ID: "test", CAS: blobs, Cache: records, Broker: broker.New(broker.Options{Store: "test"}), Now: now,
-		Host: func() cache.Host { return cache.Host{Name: "here"} }, Version: "test",
+		Host: func() cache.Host { return cache.Host{Name: "here"} }, Source: func() map[string]string { return nil }, Version: "test",
 	}
 	return b
 }

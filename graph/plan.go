@@ -218,7 +218,7 @@ func (p *Planner) decide(ctx context.Context, n *Node) (*Decision, error) {
 
 // actions are the node's units of work, asked for now or while the plan was looking at the nodes before it.
 func (p *Planner) actions(ctx context.Context, n *Node) ([]*Action, error) {
-	if a, ok := p.ahead.of(n); ok {
+	if a, ok := p.ahead.of(ctx, n); ok {
 		return a.actions, a.err
 	}
 	return n.Stage.Actions(ctx, p.results)

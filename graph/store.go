@@ -24,11 +24,12 @@ type Store struct {
 	CAS        *cas.Store
 	Cache      *cache.Records
 	Broker     *broker.Broker
-	ID         string            // of the store: what the marks of its processes begin with
-	Now        func() time.Time  // injected: a clock may be set back
-	HostClass  digest.Digest     // cache.ClassDigest of this machine
-	Host       func() cache.Host // facts at this moment
-	Version    string            // of flameox
+	ID         string                   // of the store: what the marks of its processes begin with
+	Now        func() time.Time         // injected: a clock may be set back
+	HostClass  digest.Digest            // cache.ClassDigest of this machine
+	Host       func() cache.Host        // facts at this moment
+	Source     func() map[string]string // what is checked out at this moment: revision, branch
+	Version    string                   // of flameox
 
 	mu    sync.Mutex
 	known map[digest.Digest][]cas.File

@@ -85,13 +85,14 @@ func row(byRun map[string]*cache.Summary, links map[string][]cache.Link, run str
 		return nil, fmt.Errorf("read run %s: %w", run, err)
 	}
 	out := &evidence.Run{
-		Run: rec.Run, Revision: int64(rec.Revision), Address: rec.Address, Block: rec.Block, Axes: map[string]string{},
+		Run: rec.Run, Revision: int64(rec.Revision), Experiment: rec.Experiment, Address: rec.Address, Block: rec.Block, Axes: map[string]string{},
 		Kind: rec.Kind, Nature: rec.Nature, Key: rec.Key.String(), Generation: int64(rec.Generation), Attempt: int64(rec.Attempt),
 		Execution: string(rec.Execution), Capture: string(rec.Capture), Validation: string(rec.Validation), Valid: rec.Valid(),
 		Invalid: texts(rec.Invalid), Signal: text(rec.Signal), Cause: text(rec.Cause), Started: rec.Started, WallNS: rec.WallNS,
 		HostName: text(rec.Host.Name), HostClass: rec.Host.Class, Covariates: rec.Host.Covariates, Labels: rec.Labels,
 		Semantics: text(string(rec.Semantics)), Limitations: texts(rec.Limitations), Producer: text(rec.Producer), Flameox: rec.Version,
 	}
+	out.SourceRevision, out.SourceBranch = text(rec.Source["revision"]), text(rec.Source["branch"])
 	for _, a := range rec.Axes {
 		out.Axes[a.Name] = a.Value
 	}

@@ -17,7 +17,7 @@ type View struct {
 
 // joined are the columns of runs that stand beside the rows of <table>_runs, each with the prefix run_. The
 // prefix is always there: some tables have columns of the same name, and a name must not depend on the table.
-var joined = []string{"address", "block", "axes", "kind", "nature", "generation", "attempt", "valid", "started", "wall_ns", "host_name", "host_class", "labels", "key"}
+var joined = []string{"experiment", "address", "block", "axes", "kind", "nature", "generation", "attempt", "valid", "started", "wall_ns", "host_name", "host_class", "labels", "key"}
 
 // Views lists the views in the order in which they are made.
 func Views() []View {
@@ -25,7 +25,7 @@ func Views() []View {
 		Name: "latest",
 		Doc:  "the newest valid run of every address: runs, one row per instance",
 		// Runs sort in the order of commits; the wall clock is never used for order.
-		sql: `SELECT * FROM runs WHERE valid QUALIFY row_number() OVER (PARTITION BY address, axes::VARCHAR ORDER BY run DESC) = 1`,
+		sql: `SELECT * FROM runs WHERE valid QUALIFY row_number() OVER (PARTITION BY experiment, address, axes::VARCHAR ORDER BY run DESC) = 1`,
 	}, {
 		Name: "hotspots",
 		Doc:  "frames of the newest valid run of every address, heaviest first, with their share of all samples",

@@ -103,10 +103,11 @@ type Record struct {
 	Signal     string     `json:"signal,omitempty"`
 	Cause      string     `json:"cause,omitempty"` // of a termination that we began: timeout, cancelled, output_limit, memory_limit, storage_reserve
 
-	Started time.Time `json:"started"` // UTC, wall clock; never used for order
-	WallNS  int64     `json:"wall_ns"` // monotonic
-	Host    Host      `json:"host"`
-	Version string    `json:"flameox"` // version of flameox
+	Started time.Time         `json:"started"` // UTC, wall clock; never used for order
+	WallNS  int64             `json:"wall_ns"` // monotonic
+	Host    Host              `json:"host"`
+	Source  map[string]string `json:"source,omitempty"` // what was checked out: revision, branch; recorded, never keyed
+	Version string            `json:"flameox"`          // version of flameox
 
 	Outputs     []Output                   `json:"outputs,omitempty"`
 	Limitations []Note                     `json:"limitations,omitempty"`

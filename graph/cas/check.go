@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/flameox/flameox/internal/digest"
@@ -115,14 +116,15 @@ func (s *Store) rehash(d digest.Digest, durable bool) (Presence, error) {
 // CheckAll checks blobs with two workers; the answers are in the order of ds.
 func (s *Store) CheckAll(ds []digest.Digest) []Presence {
 	out := make([]Presence, len(ds))
-	each(2, len(ds), func(i int) { out[i] = s.Check(ds[i]) })
+	each(2, len(ds), lookRun, func(i int) { out[i] = s.Check(ds[i]) })
 	return out
 }
 
-// each calls fn for 0 … n-1 from so many goroutines, in runs of neighbours: names that
-// lie together on disk are looked up together.
-func each(workers, n int, fn func(int)) {
-	const run = 64
+// lookRun is how many files a worker looks at before it takes the next: names that lie together on disk are looked up together.
+const lookRun = 64
+
+// each calls fn for 0 … n-1 from so many goroutines, in runs of neighbours.
+func each(workers, n, run int, fn func(int)) {
 	if workers > (n+run-1)/run {
 		workers = (n + run - 1) / run
 	}
@@ -132,21 +134,21 @@ func each(workers, n int, fn func(int)) {
 		}
 		return
 	}
-	next := make(chan int)
+	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
-			for from := range next {
+			for {
+				from := int(next.Add(int64(run))) - run
+				if from >= n {
+					return
+				}
 				for i := from; i < min(from+run, n); i++ {
 					fn(i)
 				}
 			}
 		})
 	}
-	for from := 0; from < n; from += run {
-		next <- from
-	}
-	close(next)
 	wg.Wait()
 }
 

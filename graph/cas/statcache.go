@@ -81,19 +81,32 @@ func (c *StatCache) known(path string) (row, bool) {
 
 // Digest is the digest, identity and executable bit of the regular file at an absolute path. A symbolic link is ErrNotRegular: resolve it first.
 func (c *StatCache) Digest(path string) (Hashed, error) {
+	h, ok, err := c.remembered(path)
+	if ok || err != nil {
+		return h, err
+	}
+	return c.read(path)
+}
+
+// remembered is the answer from memory; false where the file has to be read.
+func (c *StatCache) remembered(path string) (Hashed, bool, error) {
 	if !filepath.IsAbs(path) {
-		return Hashed{}, fmt.Errorf("hash %s: the path must be absolute", path)
+		return Hashed{}, false, fmt.Errorf("hash %s: the path must be absolute", path)
 	}
 	st, err := c.fs.Lstat(path)
 	if err != nil {
-		return Hashed{}, fmt.Errorf("hash %s: %w", path, err)
+		return Hashed{}, false, fmt.Errorf("hash %s: %w", path, err)
 	}
 	if !st.Mode.IsRegular() {
-		return Hashed{}, fmt.Errorf("hash %s: %w", path, ErrNotRegular)
+		return Hashed{}, false, fmt.Errorf("hash %s: %w", path, ErrNotRegular)
 	}
 	if r, ok := c.known(path); ok && r.Identity == st.Identity && !st.Racy(r.read, c.fs.Now().UnixNano()) {
-		return Hashed{Digest: r.Digest, Identity: st.Identity, Exec: st.Exec()}, nil
+		return Hashed{Digest: r.Digest, Identity: st.Identity, Exec: st.Exec()}, true, nil
 	}
+	return Hashed{}, false, nil
+}
+
+func (c *StatCache) read(path string) (Hashed, error) {
 	h, err := hashFile(c.fs, path)
 	if err != nil {
 		return Hashed{}, fmt.Errorf("hash %s: %w", path, err)
@@ -106,13 +119,26 @@ func (c *StatCache) Digest(path string) (Hashed, error) {
 	return Hashed{Digest: h.Digest, Identity: h.Identity, Exec: h.Exec()}, nil
 }
 
-// DigestAll is Digest of every path, in their order; an error is in the answer of its path.
+// DigestAll is Digest of every path, in their order; an error is in the answer of its path. What must be read is read after
+// everything was looked at, one file at a time for each worker: a few large files are as much work as many small ones.
 func (c *StatCache) DigestAll(paths []string) []Hashed {
 	out := make([]Hashed, len(paths))
-	each(c.Workers, len(paths), func(i int) {
-		h, err := c.Digest(paths[i])
+	unread := make([]bool, len(paths))
+	each(c.Workers, len(paths), lookRun, func(i int) {
+		h, ok, err := c.remembered(paths[i])
 		h.Err = err
-		out[i] = h
+		out[i], unread[i] = h, !ok && err == nil
+	})
+	var left []int
+	for i, u := range unread {
+		if u {
+			left = append(left, i)
+		}
+	}
+	each(c.Workers, len(left), 1, func(k int) {
+		h, err := c.read(paths[left[k]])
+		h.Err = err
+		out[left[k]] = h
 	})
 	return out
 }

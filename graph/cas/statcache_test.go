@@ -3,9 +3,11 @@ package cas
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,6 +53,39 @@ func TestTheStatCacheHashesAFileOnce(t *testing.T) {
 	got := c.DigestAll(paths)
 	if n := hashes(c); n != 1 || got[7].Digest != digest.SumString("content X") {
 		t.Fatalf("%d hashes after one file of 300 changed", n)
+	}
+}
+
+// togetherFS makes the first reader of any file wait until another file is being read too.
+type togetherFS struct {
+	vfs.OS
+	mu   sync.Mutex
+	open int
+	two  chan struct{}
+}
+
+func (f *togetherFS) OpenFile(name string, flag int, perm fs.FileMode) (vfs.File, error) {
+	f.mu.Lock()
+	if f.open++; f.open == 2 {
+		close(f.two)
+	}
+	f.mu.Unlock()
+	select {
+	case <-f.two:
+	case <-time.After(10 * time.Second):
+		return nil, errors.New("no other file was read meanwhile")
+	}
+	return f.OS.OpenFile(name, flag, perm)
+}
+
+func TestAFewFilesAreHashedSideBySide(t *testing.T) {
+	_, paths := writeFiles(t, 2)
+	c := OpenStatCache(filepath.Join(t.TempDir(), "stat"), vfs.OS{})
+	c.fs = &togetherFS{two: make(chan struct{})}
+	for i, h := range c.DigestAll(paths) {
+		if h.Err != nil || h.Digest.IsZero() {
+			t.Errorf("file %d: %v", i, h.Err)
+		}
 	}
 }
 

@@ -390,7 +390,7 @@ func TestSweepAdoptsWhatIsCompleteAndRemovesTheRest(t *testing.T) {
 func TestParallelPutsOfTheSameContent(t *testing.T) {
 	s := open(t, t.TempDir())
 	b := s.NewBatch()
-	each(4, 64*8, func(i int) {
+	each(4, 64*8, lookRun, func(i int) {
 		if _, err := b.PutBytes([]byte{byte(i % 7)}); err != nil {
 			t.Error(err)
 		}

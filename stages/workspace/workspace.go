@@ -99,7 +99,7 @@ func Open(ctx context.Context, o Options) (*Workspace, error) {
 		Root: root, Dir: experiment, HostClass: host.Class(), Environ: environ(o.Environ), Self: o.Self, Memo: kind.NewMemo(),
 		Secret: w.Config.Secret,
 	}
-	if err := w.openStore(o, storeDir, experiment); err != nil {
+	if err := w.openStore(ctx, o, storeDir, experiment); err != nil {
 		return nil, err
 	}
 	w.Project.Store = w.Store
@@ -140,7 +140,7 @@ type ConfigError struct {
 
 func (e *ConfigError) Error() string { return "the flameox block cannot be read: " + e.Diags.Error() }
 
-func (w *Workspace) openStore(o Options, dir, experiment string) error {
+func (w *Workspace) openStore(ctx context.Context, o Options, dir, experiment string) error {
 	blobs, err := cas.Open(dir, o.FS)
 	if err != nil {
 		return err
@@ -154,6 +154,7 @@ func (w *Workspace) openStore(o Options, dir, experiment string) error {
 	w.Store = &graph.Store{
 		Dir: dir, Experiment: experiment, CAS: blobs, Cache: records,
 		ID: id, Broker: broker.New(broker.Options{Store: id}), Now: o.Now, HostClass: cache.ClassDigest(w.Project.HostClass), Version: o.Version,
+		Source: func() map[string]string { return w.source(ctx) },
 		Host: func() cache.Host {
 			return cache.Host{Name: name, Class: w.Project.HostClass, Covariates: host.Covariates(), Volatile: host.Volatile()}
 		},
@@ -179,6 +180,22 @@ func (w *Workspace) gitRevision(ctx context.Context) func(string) (string, error
 		}
 		return w.Repo.Resolve(ctx, revision)
 	}
+}
+
+// source is what is checked out. Not being able to say it is no reason not to measure.
+func (w *Workspace) source(ctx context.Context) map[string]string {
+	if w.Repo == nil {
+		return nil
+	}
+	head, err := w.Repo.Head(ctx)
+	if err != nil || head.Revision == "" {
+		return nil
+	}
+	out := map[string]string{"revision": head.Revision}
+	if head.Branch != "" {
+		out["branch"] = head.Branch
+	}
+	return out
 }
 
 // Save writes what was learned of the project's files, so that the next command need not read them again. It is a cache:

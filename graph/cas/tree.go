@@ -1,10 +1,11 @@
 package cas
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/flameox/flameox/internal/digest"
@@ -56,19 +57,27 @@ func BuildTree(files []File) (root digest.Digest, dirs []Dir, err error) {
 		}
 	}
 	// By components: "a/b" before "a.b", so that a directory's files are neighbours.
-	sort.Slice(sorted, func(i, j int) bool { return lessPath(sorted[i].Path, sorted[j].Path) })
+	if byPath := func(a, b File) int { return comparePaths(a.Path, b.Path) }; !slices.IsSortedFunc(sorted, byPath) {
+		slices.SortFunc(sorted, byPath)
+	}
 	b := &treeBuilder{seen: map[digest.Digest]bool{}}
 	root, _, err = b.build("", sorted)
 	return root, b.dirs, err
 }
 
-func lessPath(a, b string) bool {
+func comparePaths(a, b string) int {
 	for i := 0; i < len(a) && i < len(b); i++ {
-		if a[i] != b[i] {
-			return a[i] == '/' || b[i] != '/' && a[i] < b[i]
+		switch {
+		case a[i] == b[i]:
+		case a[i] == '/':
+			return -1
+		case b[i] == '/':
+			return 1
+		default:
+			return cmp.Compare(a[i], b[i])
 		}
 	}
-	return len(a) < len(b)
+	return cmp.Compare(len(a), len(b))
 }
 
 func checkPath(p string) error {
@@ -138,8 +147,16 @@ func (b *treeBuilder) build(prefix string, files []File) (d digest.Digest, size 
 
 // encodeDir sorts entries by name.
 func encodeDir(list []dirEntry) []byte {
-	sort.Slice(list, func(i, j int) bool { return list[i].name < list[j].name })
-	b := []byte(treeMagic)
+	// Paths in order have names in order, except where one is another and more: "a/b" comes before "a.b".
+	byName := func(a, b dirEntry) int { return strings.Compare(a.name, b.name) }
+	if !slices.IsSortedFunc(list, byName) {
+		slices.SortFunc(list, byName)
+	}
+	size := len(treeMagic)
+	for i := range list {
+		size += 1 + len(list[i].name) + len(list[i].digest) + 2*binary.MaxVarintLen32
+	}
+	b := append(make([]byte, 0, size), treeMagic...)
 	for _, e := range list {
 		b = append(b, e.kind)
 		b = binary.AppendUvarint(b, uint64(len(e.name)))

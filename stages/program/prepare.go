@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -17,7 +15,6 @@ import (
 	"github.com/flameox/flameox/graph/cas"
 	"github.com/flameox/flameox/graph/facet"
 	"github.com/flameox/flameox/internal/digest"
-	"github.com/flameox/flameox/internal/sources"
 	"github.com/flameox/flameox/internal/token"
 	"github.com/flameox/flameox/providers"
 	"github.com/flameox/flameox/stages/kind"
@@ -36,14 +33,6 @@ type Prepared struct {
 	collectors  []providers.Collector
 }
 
-// fileSet is the resolved and hashed sources of a program.
-type fileSet struct {
-	root  digest.Digest
-	paths []string // absolute
-	ids   []cas.Identity
-	tree  []cas.File
-}
-
 // Facets are what the program contributes to a key.
 func (p *Prepared) Facets() []facet.Facet {
 	return []facet.Facet{p.command, p.executables, p.inputs, p.program.identity()}
@@ -60,6 +49,9 @@ func (p *Program) Prepare(ctx context.Context, in *graph.Results, collectors []p
 	c := &canonical{p: p, index: map[string]int{}}
 	out.command = p.commandFacet(c)
 	out.inputs.Name = facet.Inputs
+	if err := p.checkDir(); err != nil {
+		return nil, err
+	}
 	files, err := p.sourceFiles(ctx)
 	if err != nil {
 		return nil, err
@@ -67,6 +59,9 @@ func (p *Program) Prepare(ctx context.Context, in *graph.Results, collectors []p
 	if files != nil {
 		out.files = files
 		out.inputs.AddTree("sources", files.root)
+		for i, f := range files.outside {
+			out.inputs.AddNote("argument "+strconv.Itoa(i+1), f.digest.String(), f.path)
+		}
 	}
 	for i, name := range c.order {
 		node := p.tokens[name].Node
@@ -82,77 +77,6 @@ func (p *Program) Prepare(ctx context.Context, in *graph.Results, collectors []p
 		out.inputs.AddTree(upstreamPrefix+strconv.Itoa(i+1), tree.Digest)
 	}
 	return out, p.resolve(ctx, out)
-}
-
-// sourceFiles lists and hashes what the program reads; nil where it declares that it reads nothing.
-func (p *Program) sourceFiles(ctx context.Context) (*fileSet, error) {
-	if p.Sources != nil && len(p.Sources) == 0 {
-		return nil, nil
-	}
-	var extra []string
-	if p.Sources == nil {
-		for _, a := range p.Command {
-			if rel, ok := p.argumentFile(a); ok {
-				extra = append(extra, rel)
-			}
-		}
-	}
-	key := "sources\x00" + p.Dir + "\x00" + strconv.FormatBool(p.Sources == nil) + "\x00" + strings.Join(p.Sources, "\x00") + "\x00\x00" + strings.Join(extra, "\x00")
-	return kind.Remember(p.project.Memo, key, func() (*fileSet, error) {
-		var rels []string
-		var err error
-		if p.Sources == nil {
-			rels, err = p.project.Sources().Default(ctx, p.Dir)
-		} else {
-			rels, err = p.project.Sources().Resolve(below(p.Dir, p.Sources))
-		}
-		if errors.Is(err, sources.ErrRequired) {
-			return nil, &graph.BlockedError{Why: "the project is not a git repository, so the files that the command reads are not known", Do: "set sources = [\"…\"], or [] where it reads none"}
-		}
-		if err != nil {
-			return nil, err
-		}
-		rels = append(slices.Clone(rels), extra...) // the resolver's list is shared
-		sort.Strings(rels)
-		rels = slices.Compact(rels)
-		return p.hash(rels)
-	})
-}
-
-// argumentFile says whether an argument names a file of the project.
-func (p *Program) argumentFile(a string) (string, bool) {
-	if a == "" || token.Has(a) || strings.HasPrefix(a, "-") || path.IsAbs(a) || !filepath.IsLocal(path.Join(p.Dir, a)) {
-		return "", false
-	}
-	rel := path.Join(p.Dir, a)
-	info, err := os.Stat(filepath.Join(p.project.Root, rel))
-	return rel, err == nil && info.Mode().IsRegular()
-}
-
-func (p *Program) hash(rels []string) (*fileSet, error) {
-	fs := &fileSet{paths: make([]string, len(rels)), ids: make([]cas.Identity, len(rels)), tree: make([]cas.File, len(rels))}
-	for i, rel := range rels {
-		fs.paths[i] = filepath.Join(p.project.Root, filepath.FromSlash(rel))
-	}
-	for i, s := range p.project.Stat.DigestAll(fs.paths) {
-		if errors.Is(s.Err, cas.ErrNotRegular) { // a link, which the resolver has found to stay inside the project
-			if fs.paths[i], s.Err = filepath.EvalSymlinks(fs.paths[i]); s.Err == nil {
-				s, s.Err = p.project.Stat.Digest(fs.paths[i])
-			}
-		}
-		if s.Err != nil {
-			return nil, fmt.Errorf("hash the sources: %w", s.Err)
-		}
-		fs.ids[i] = s.Identity
-		fs.tree[i] = cas.File{Path: rels[i], Digest: s.Digest, Size: s.Size, Exec: s.Exec}
-	}
-	var err error
-	fs.root, _, err = cas.BuildTree(fs.tree)
-	if err != nil {
-		return nil, fmt.Errorf("hash the sources: %w", err)
-	}
-	p.project.Store.KnowTree(fs.root, fs.tree)
-	return fs, nil
 }
 
 // resolve finds what really runs and adds it to the executables facet.
@@ -231,20 +155,4 @@ func (p *Program) treeScript(out *Prepared, argv0, name string) (string, error) 
 		dir, err := blobs.Materialize(root)
 		return filepath.Join(dir, filepath.FromSlash(rel)), err
 	})
-}
-
-// below makes globs that are relative to dir relative to the project root.
-func below(dir string, globs []string) []string {
-	if dir == "" {
-		return globs
-	}
-	out := make([]string, len(globs))
-	for i, g := range globs {
-		pattern, excluded := strings.CutPrefix(g, "!")
-		out[i] = path.Join(dir, pattern)
-		if excluded {
-			out[i] = "!" + out[i]
-		}
-	}
-	return out
 }

@@ -73,6 +73,9 @@ func (p *Prepared) Run(ctx context.Context, t *graph.Task) (*cache.Record, error
 	if changed := p.changed(); changed != "" {
 		return invalid(rec, "inputs_changed_during_run", changed+" changed while the program ran"), nil
 	}
+	if changed := p.listChanged(ctx); changed != "" {
+		return invalid(rec, "inputs_changed_during_run", changed+" began or ceased to be an input while the program ran"), nil
+	}
 	if p.exe != nil {
 		if err := p.exe.Verify(ctx); err != nil {
 			return invalid(rec, "executable_changed", err.Error()), nil
@@ -118,20 +121,6 @@ func (p *Prepared) finish(rec *cache.Record, res *broker.Result) {
 	for _, l := range res.Left {
 		rec.Limitations = append(rec.Limitations, cache.Note{Code: "process_left", Text: fmt.Sprintf("%s (pid %d) outlived the program and was ended (%s)", l.Comm, l.Pid, l.Outcome)})
 	}
-}
-
-// changed names the first input whose stat identity is no longer the hashed one.
-func (p *Prepared) changed() string {
-	if p.files == nil {
-		return ""
-	}
-	for i, path := range p.files.paths {
-		same, err := cas.Same(p.program.project.Store.CAS.FS(), path, p.files.ids[i])
-		if err != nil || !same {
-			return p.files.tree[i].Path
-		}
-	}
-	return ""
 }
 
 // secretPrefix begins the tokens that stand for sensitive variables.

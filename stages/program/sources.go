@@ -39,6 +39,11 @@ type outsideFile struct {
 
 // checkDir blocks a stage whose working directory is not there.
 func (p *Program) checkDir() error {
+	_, err := kind.Remember(p.project.Memo, "dir\x00"+p.Dir, func() (struct{}, error) { return struct{}{}, p.lookAtDir() })
+	return err
+}
+
+func (p *Program) lookAtDir() error {
 	info, err := os.Stat(filepath.Join(p.project.Root, filepath.FromSlash(p.Dir)))
 	switch {
 	case errors.Is(err, os.ErrNotExist):

@@ -47,7 +47,7 @@ type ApplyOptions struct {
 	FailFast    bool            // start nothing more after a failure
 	Observe     func(Event)     // called from one goroutine; may be nil
 	Stop        <-chan struct{} // closed: finish what runs, start nothing
-	Refresh     func() error    // forgets what was read of the project's files, so that a node sees them as they are when it starts
+	Refresh     func() error    // forgets what was read of the project's files, for when one has changed
 }
 
 // Report is what an apply did.
@@ -60,7 +60,7 @@ type Report struct {
 // Apply runs what is stale. The caller holds the workspace's apply lock. Cancelling ctx kills what runs; every
 // finished attempt is kept.
 func (p *Planner) Apply(ctx context.Context, g *Graph, o ApplyOptions) (*Report, error) {
-	a := &applier{Planner: p, o: o, g: g, report: &Report{}, waiting: map[*Node]int{}, busy: map[digest.Digest]bool{}, done: make(chan *outcome)}
+	a := &applier{Planner: p, o: o, g: g, report: &Report{}, waiting: map[*Node]int{}, busy: map[digest.Digest]bool{}, moves: map[*Node]int{}, done: make(chan *outcome)}
 	if a.o.Parallelism < 1 {
 		a.o.Parallelism = 1
 	}
@@ -83,6 +83,7 @@ type applier struct {
 	weight  map[*Node]time.Duration
 	links   []cache.Link
 	stop    bool
+	moves   map[*Node]int          // how often a node's inputs moved before it started
 	busy    map[digest.Digest]bool // keys of what runs
 	settled []*Node                // ready nodes that turned out to need no run
 }
@@ -185,6 +186,15 @@ func (a *applier) run(ctx context.Context) (*Report, error) {
 		a.alone = false
 		for _, k := range a.by[out.node].Keys() {
 			delete(a.busy, k)
+		}
+		if out.how == moved {
+			if a.moves[out.node]++; a.moves[out.node] <= mostMoves {
+				if err := a.refresh(); err == nil {
+					settle = append(settle, out.node)
+					continue
+				}
+			}
+			out.fatal = fmt.Errorf("%s: %w, again and again: run apply when nothing edits it", out.node.Address, out.fatal)
 		}
 		if out.fatal != nil {
 			fatal, a.stop = errors.Join(fatal, out.fatal), true
@@ -326,13 +336,19 @@ func (a *applier) isBusy(d *Decision) bool {
 	return slices.ContainsFunc(d.Keys(), func(k digest.Digest) bool { return a.busy[k] })
 }
 
-// redecide looks again right before the start: time has passed, and the files may have changed since the key was made.
-func (a *applier) redecide(ctx context.Context, n *Node) (*Decision, error) {
-	if a.o.Refresh != nil {
-		if err := a.o.Refresh(); err != nil {
-			return nil, err
-		}
+// mostMoves is how often a node is tried again because its inputs moved.
+const mostMoves = 5
+
+// refresh forgets what was read of the project's files.
+func (a *applier) refresh() error {
+	if a.o.Refresh == nil {
+		return nil
 	}
+	return a.o.Refresh()
+}
+
+// redecide looks again right before the start: what an equal node made meanwhile stands for this one.
+func (a *applier) redecide(ctx context.Context, n *Node) (*Decision, error) {
 	d, err := a.decide(ctx, n)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", n.Address, err)
@@ -369,6 +385,10 @@ func (a *applier) runNode(ctx context.Context, d *Decision) (end, error) {
 			attempt := s.next + k
 			a.done <- &outcome{node: n, event: &Event{Kind: EventStarted, Node: n, Decision: d, Attempt: attempt}}
 			rec, err := a.attempt(ctx, n, action, s, attempt)
+			var changed *MovedError
+			if errors.As(err, &changed) {
+				return moved, err
+			}
 			if err != nil {
 				return broken, fmt.Errorf("%s: %w", n.Address, err)
 			}
@@ -395,6 +415,7 @@ const (
 	done       end = iota
 	broken         // an attempt is not valid, or could not be made
 	notStarted     // the apply was interrupted before all attempts were made
+	moved          // a file changed before the start
 )
 
 func (a *applier) isStopped() bool {

@@ -479,3 +479,33 @@ func TestExclusiveNodesRunAloneAndOthersInParallel(t *testing.T) {
 		t.Error("n1 and n3 share the machine and did not run in parallel")
 	}
 }
+
+func TestInputsThatMoveBeforeTheStartMakeANewKeyAndNoRecord(t *testing.T) {
+	b := newBench(t)
+	text := "old"
+	times := 0
+	m := b.node("m", Measurement, &fakeStage{input: &text, do: func(*Task, *cache.Record) error {
+		if times++; times < 3 {
+			text = fmt.Sprint("new", times)
+			return &MovedError{What: "file"}
+		}
+		return nil
+	}})
+	g := b.graph(m)
+	ran, report := b.apply(g, Selection{})
+	wantRuns(t, ran, "m/1", "m/1", "m/1")
+	if report.Done != 1 || len(b.store.Cache.All()) != 1 {
+		t.Errorf("report %+v, %d records; want one of each", report, len(b.store.Cache.All()))
+	}
+	wantState(t, b.plan(g, Selection{}), m, Cached)
+
+	moves := b.node("moves", Measurement, &fakeStage{do: func(*Task, *cache.Record) error { return &MovedError{What: "file"} }})
+	g = b.graph(moves)
+	p, err := NewPlanner(b.store, g, Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Apply(context.Background(), g, ApplyOptions{}); err == nil || !strings.Contains(err.Error(), "again and again") {
+		t.Errorf("inputs that never hold still: %v", err)
+	}
+}

@@ -79,6 +79,12 @@ type Action struct {
 	Provider string // of the link
 }
 
+// MovedError says that a file changed between the making of a key and the start of what it is the key of. Nothing was started; the
+// engine looks at the files again and makes a new key.
+type MovedError struct{ What string }
+
+func (e *MovedError) Error() string { return e.What + " changed after the key was made" }
+
 // BlockedError says why a stage cannot run here, and the one thing to do about it.
 type BlockedError struct {
 	Why string

@@ -136,7 +136,7 @@ func (c *Config) readFiles() map[string][]*hclsyntax.Block {
 	}
 	slices.Sort(names)
 	if len(names) == 0 {
-		c.report(errorNowhere(sumNoConfig, "There is no flameox.hcl and no *.flameox.hcl in %s. Run the command where one is, or write one; flameox init makes a first.", c.Dir))
+		c.report(errorNowhere(sumNoConfig, "There is no flameox.hcl and no *.flameox.hcl in %s. Run the command where one is, choose the folder with -C, or write one: the README begins with an example.", c.Dir))
 		return nil
 	}
 	top := map[string][]*hclsyntax.Block{}

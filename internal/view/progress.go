@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 )
@@ -84,6 +85,10 @@ func (v *Progress) Start(id string, r Running) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	s := runningStage{id, r, v.now()}
+	if i := slices.IndexFunc(v.running, func(o runningStage) bool { return o.id == id }); i >= 0 {
+		v.running[i] = s // it begins again
+		return
+	}
 	v.running = append(v.running, s)
 	if !v.o.Live {
 		v.scroll(func(p *page) { p.put(4, v.runningLine(p, s, "started")) })

@@ -47,11 +47,11 @@ func (p *Prepared) Run(ctx context.Context, t *graph.Task) (*cache.Record, error
 	}
 	if p.exe != nil {
 		if err := p.exe.Verify(ctx); err != nil {
-			return invalid(rec, "executable_changed", err.Error()), nil
+			return nil, moved(err)
 		}
 	}
 	if changed := p.changed(); changed != "" {
-		return invalid(rec, "inputs_changed_before_run", changed+" changed after the key was made"), nil
+		return nil, &graph.MovedError{What: changed}
 	}
 	d := &p.program.Declared
 	res, err := t.Store.Broker.Run(ctx, broker.Command{
@@ -82,6 +82,15 @@ func (p *Prepared) Run(ctx context.Context, t *graph.Task) (*cache.Record, error
 		}
 	}
 	return rec, nil
+}
+
+// moved is a MovedError where an executable is not what it was.
+func moved(err error) error {
+	var changed *broker.ExecutableChangedError
+	if errors.As(err, &changed) {
+		return &graph.MovedError{What: changed.Link.Real}
+	}
+	return err
 }
 
 func invalid(rec *cache.Record, code, text string) *cache.Record {

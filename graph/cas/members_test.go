@@ -123,9 +123,9 @@ func TestCheckOfAnUnmovedTreeReadsNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.opens = 0
-			if p := again.CheckTree(root); p != Present || c.opens != 0 {
-				t.Errorf("%s after %d files were opened, want present after none", p, c.opens)
+			c.opens.Store(0)
+			if p := again.CheckTree(root); p != Present || c.opens.Load() != 0 {
+				t.Errorf("%s after %d files were opened, want present after none", p, c.opens.Load())
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -224,12 +225,12 @@ func TestEveryKindOfDamageIsNoticed(t *testing.T) {
 // countingFS counts files opened for reading.
 type countingFS struct {
 	vfs.OS
-	opens int
+	opens atomic.Int64 // several workers open
 	skew  time.Duration
 }
 
 func (c *countingFS) OpenFile(name string, flag int, perm fs.FileMode) (vfs.File, error) {
-	c.opens++
+	c.opens.Add(1)
 	return c.OS.OpenFile(name, flag, perm)
 }
 
@@ -251,19 +252,19 @@ func TestCheckOfAnUnmovedBlobReadsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.opens = 0
+	c.opens.Store(0)
 	for i, p := range s.CheckAll(ds) {
 		if p != Present {
 			t.Fatalf("blob %d is %s", i, p)
 		}
 	}
-	if c.opens != 0 {
-		t.Fatalf("%d files were opened", c.opens)
+	if c.opens.Load() != 0 {
+		t.Fatalf("%d files were opened", c.opens.Load())
 	}
 	c.skew = -time.Hour // the clock was set back: memory vouches for nothing
 	s.CheckAll(ds)
-	if c.opens != len(ds) {
-		t.Fatalf("%d files were opened after the clock was set back, want %d", c.opens, len(ds))
+	if c.opens.Load() != int64(len(ds)) {
+		t.Fatalf("%d files were opened after the clock was set back, want %d", c.opens.Load(), len(ds))
 	}
 }
 

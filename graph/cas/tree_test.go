@@ -267,12 +267,12 @@ func TestASecondUseOfALaidOutTreeReadsNoFile(t *testing.T) {
 	if _, err := s.Materialize(root); err != nil { // reads once more, and remembers
 		t.Fatal(err)
 	}
-	c.opens = 0
+	c.opens.Store(0)
 	if _, err := s.Materialize(root); err != nil {
 		t.Fatal(err)
 	}
-	if c.opens > 2 { // the directory's blob and the note
-		t.Fatalf("%d files were opened", c.opens)
+	if c.opens.Load() > 2 { // the directory's blob and the note
+		t.Fatalf("%d files were opened", c.opens.Load())
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/graph/facet"
 	"github.com/flameox/flameox/internal/digest"
 )
@@ -268,62 +267,4 @@ func union(a, b map[string]string) []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// Comparability says whether two runs may be compared at all.
-type Comparability string
-
-// The verdicts, in the order in which they are tried.
-const (
-	Incomparable             Comparability = "incomparable"
-	ComparableWithCovariates Comparability = "comparable_with_covariates"
-	Comparable               Comparability = "comparable"
-)
-
-// RunDiff is what `diff A B` answers.
-type RunDiff struct {
-	A, B       *cache.Record
-	Verdict    Comparability
-	Why        []string       // of a verdict that is not Comparable
-	Changes    []facet.Change // what was varied: all facts of the keys that differ
-	Files      []FileChange
-	Covariates []facet.Change // recorded facts of the machine that differ; Facet is empty
-}
-
-// Compare says whether two runs measure the same thing under the same conditions, and in what they differ. Inputs,
-// executables and identity may differ: that is what comparisons are made for.
-func (s *Store) Compare(a, b *cache.Record) *RunDiff {
-	d := &RunDiff{A: a, B: b, Verdict: Comparable, Changes: facet.Diff(&a.Manifest, &b.Manifest)}
-	if a.Kind != b.Kind {
-		d.Why = append(d.Why, fmt.Sprintf("%s and %s measure different things", a.Kind, b.Kind))
-	}
-	for _, r := range []*cache.Record{a, b} {
-		if !r.Valid() {
-			d.Why = append(d.Why, "run "+r.Run+" is not valid")
-		}
-	}
-	for _, c := range d.Changes {
-		if c.Tree {
-			d.Files = append(d.Files, s.fileChanges(c)...)
-		}
-		switch c.Facet {
-		case facet.Definition, facet.HostClass:
-			d.Why = append(d.Why, fmt.Sprintf("%s differs: %s %s → %s", strings.ReplaceAll(string(c.Facet), "_", " "), c.Name, shorten(c.Old), shorten(c.New)))
-		}
-	}
-	for _, name := range union(a.Host.Covariates, b.Host.Covariates) {
-		if x, y := a.Host.Covariates[name], b.Host.Covariates[name]; x != y {
-			d.Covariates = append(d.Covariates, facet.Change{Name: name, Old: x, New: y})
-		}
-	}
-	switch {
-	case len(d.Why) > 0:
-		d.Verdict = Incomparable
-	case len(d.Covariates) > 0:
-		d.Verdict = ComparableWithCovariates
-		for _, c := range d.Covariates {
-			d.Why = append(d.Why, fmt.Sprintf("%s differs: %s → %s", c.Name, shorten(c.Old), shorten(c.New)))
-		}
-	}
-	return d
 }

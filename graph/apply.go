@@ -60,7 +60,7 @@ type Report struct {
 // Apply runs what is stale. The caller holds the workspace's apply lock. Cancelling ctx kills what runs; every
 // finished attempt is kept.
 func (p *Planner) Apply(ctx context.Context, g *Graph, o ApplyOptions) (*Report, error) {
-	a := &applier{Planner: p, o: o, g: g, report: &Report{}, waiting: map[*Node]int{}, busy: map[digest.Digest]bool{}, moves: map[*Node]int{}, done: make(chan *outcome)}
+	a := &applier{Planner: p, o: o, g: g, report: &Report{}, waiting: map[*Node]int{}, busy: map[digest.Digest]bool{}, moves: map[*Node]int{}, links: map[*Node][]cache.Link{}, done: make(chan *outcome)}
 	if a.o.Parallelism < 1 {
 		a.o.Parallelism = 1
 	}
@@ -81,7 +81,7 @@ type applier struct {
 	alone   bool // what runs is exclusive
 	done    chan *outcome
 	weight  map[*Node]time.Duration
-	links   []cache.Link
+	links   map[*Node][]cache.Link
 	stop    bool
 	moves   map[*Node]int          // how often a node's inputs moved before it started
 	busy    map[digest.Digest]bool // keys of what runs
@@ -467,31 +467,4 @@ func (a *applier) adopt(n *Node) {
 	}
 	a.results.records[n] = d.Records
 	a.link(d)
-}
-
-// link remembers which runs the node's results are the evidence of, where the store does not know it yet.
-func (a *applier) link(d *Decision) {
-	for i, action := range d.actions {
-		if action.For == "" || len(d.slots[i].records) == 0 {
-			continue
-		}
-		a.links = append(a.links, cache.Link{Run: action.For, Provider: action.Provider, Extraction: d.slots[i].records[0].Run})
-	}
-}
-
-func (a *applier) commitLinks() error {
-	known := map[[2]string]string{}
-	for _, l := range a.store.Cache.Links() {
-		known[[2]string{l.Run, l.Provider}] = l.Extraction
-	}
-	var missing []cache.Link
-	for _, l := range a.links {
-		if known[[2]string{l.Run, l.Provider}] != l.Extraction {
-			missing = append(missing, l)
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	return a.store.Cache.Commit(nil, nil, missing)
 }

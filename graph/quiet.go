@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"strconv"
@@ -41,25 +42,35 @@ func (s *Store) StepBack(command string) bool {
 			}
 		}
 	}
+	s.leaveWord(command)
+	return true
+}
+
+// leaveWord appends a line. Not being able to must not keep a reader from reading.
+func (s *Store) leaveWord(command string) {
 	line, err := json.Marshal(overlap{At: s.Now().UTC(), Pid: os.Getpid(), Command: command})
 	if err != nil {
-		return true
+		return
 	}
-	f, err := os.OpenFile(readersPath(), os.O_WRONLY|os.O_APPEND|unix.O_NOFOLLOW, 0)
+	// It lies where every user may write: a link, or a pipe that nobody reads, must not lead or hold this process.
+	f, err := os.OpenFile(readersPath(), os.O_WRONLY|os.O_APPEND|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		if f, err = os.OpenFile(readersPath(), os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o666); err == nil {
 			f.Chmod(0o666) // every user of the machine leaves word there, whatever the umask says
 		}
 	}
 	if err != nil {
-		return true // not being able to leave word must not keep a reader from reading
+		return
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > mostReaders {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	if info.Size() > mostReaders {
 		f.Truncate(0) // of measurements that are long on record
 	}
 	f.Write(append(line, '\n'))
-	return true
 }
 
 const mostReaders = 1 << 20
@@ -69,7 +80,15 @@ func readersPath() string { return lock.MeasurePath() + ".readers" }
 
 // overlaps are the readers that stepped back since a moment, as limitations of what was measured meanwhile.
 func (s *Store) overlaps(since time.Time) (out []cache.Note) {
-	b, err := os.ReadFile(readersPath())
+	f, err := os.OpenFile(readersPath(), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	b, err := io.ReadAll(io.LimitReader(f, 2*mostReaders))
 	if err != nil {
 		return nil
 	}

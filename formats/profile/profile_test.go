@@ -280,6 +280,24 @@ func TestADeepStackIsCutAtTheRootAndCounted(t *testing.T) {
 	}
 }
 
+func TestACutStackAndAnEqualWholeOneAreOneRow(t *testing.T) {
+	for _, samples := range [][]sample{
+		{one("a;b;c", 1), one("x;a;b;c", 2), one("y;z;a;b;c", 4)},
+		{one("y;z;a;b;c", 4), one("x;a;b;c", 2), one("a;b;c", 1)},
+	} {
+		got := must(t, Options{Metrics: cpu, Budget: evidence.Budget{StackDepth: 3}}, samples...)
+		if !slices.Equal(got.stacks, []string{"a;b;c=7"}) || got.sum.Stacks != 1 {
+			t.Errorf("stacks %v", got.stacks)
+		}
+		if len(got.sum.Limitations) != 1 || !strings.HasPrefix(got.sum.Limitations[0].Text, "2 stacks, with 6 ns of cpu, ") {
+			t.Errorf("limitations %v: the stack that was whole counts as cut", got.sum.Limitations)
+		}
+		if got.values["a/cpu"] != [3]int64{0, 7, 3} {
+			t.Errorf("a weighs %v", got.values["a/cpu"])
+		}
+	}
+}
+
 func TestWeightsThatDoNotFitAreRefusedAndNeverWrap(t *testing.T) {
 	for _, weights := range [][]int64{
 		{math.MaxInt64, 1},

@@ -105,10 +105,12 @@ func (s *sums) stackRows() (rows []stackRow, cut int, cutWeight int64) {
 		if !anyOf(r.samples) {
 			continue
 		}
-		if r.depth > limit {
-			cut++
-			cutWeight += abs(r.weights[s.primary])
-			r.depth = limit
+		if r.depth >= limit { // a stack that is exactly this deep may equal one that is cut
+			if r.depth > limit {
+				cut++
+				cutWeight += abs(r.weights[s.primary])
+				r.depth = limit
+			}
 			key := fmt.Sprint(r.labels, s.path(r))
 			if j, ok := merged[key]; ok {
 				for m := range s.m {

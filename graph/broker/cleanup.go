@@ -75,6 +75,9 @@ func (r *run) broadcast(sig unix.Signal) {
 // sweep ends and reaps what is left when the root has exited. It returns when nothing is left, or when the rest
 // cannot be ended.
 func (r *run) sweep() {
+	family.mu.Lock()
+	r.sweeping = true
+	family.mu.Unlock()
 	began := time.Now()
 	if r.termAt.IsZero() {
 		r.termAt = began.Add(settle)

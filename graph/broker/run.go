@@ -14,13 +14,14 @@ import (
 
 // run is one command while it runs.
 type run struct {
-	c     Command
-	spool *spools
-	key   proc.Key // of the root
-	mark  string
-	began time.Time
-	ended time.Time // of the root
-	cause string
+	sweeping bool // under family.mu: the root has exited, and what it left is being ended
+	c        Command
+	spool    *spools
+	key      proc.Key // of the root
+	mark     string
+	began    time.Time
+	ended    time.Time // of the root
+	cause    string
 
 	exited  chan struct{} // closed when the root has exited; it is not reaped before everything is done
 	sampler *sampler

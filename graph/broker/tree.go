@@ -109,22 +109,26 @@ func (t *tree) owned(r *run, pid int, s *proc.Stat) string {
 	marked, known := t.marked[s.Key]
 	mark := ""
 	if !known && !s.Dead() {
-		mark, _ = t.r.Variable(pid, MarkEnv)
+		var ok bool
+		mark, ok = t.r.Variable(pid, MarkEnv)
 		marked = mark == r.mark
-		t.marked[s.Key] = marked
+		if ok { // without one it may be in the moment after exec that shows none
+			t.marked[s.Key] = marked
+		}
 	}
 	if marked {
 		return FoundMark
 	}
 	// It gave up its session, its parents and its environment before it was ever seen. It is some run's all the same; with
-	// several it is left to the last one that could have started it.
+	// several it is left to the last one that could have started it. One that is cleaning up already is not waited for: it may have had
+	// its last look, and left the process to this run.
 	family.mu.Lock()
 	defer family.mu.Unlock()
 	if s.Start < r.key.Start {
 		return ""
 	}
 	for _, o := range family.runs {
-		if o != r && (o.key.Start <= s.Start || o.key.Pid == s.Session || o.mark == mark) {
+		if o != r && !o.sweeping && (o.key.Start <= s.Start || o.key.Pid == s.Session || o.mark == mark) {
 			return ""
 		}
 	}

@@ -113,6 +113,17 @@ func (s *Store) rehash(d digest.Digest, durable bool) (Presence, error) {
 	return Present, nil
 }
 
+// Examine is Verify that tells content which is wrong from content that could not be read: then err says why, and
+// nothing is known of the content. A file of another kind, which can be no blob, is Damaged without an error.
+func (s *Store) Examine(d digest.Digest) (p Presence, err error) {
+	old, ok := s.known(d)
+	p, err = s.rehash(d, ok && old.durable)
+	if errors.Is(err, ErrNotRegular) {
+		err = nil
+	}
+	return p, err
+}
+
 // CheckAll checks blobs with two workers; the answers are in the order of ds.
 func (s *Store) CheckAll(ds []digest.Digest) []Presence {
 	out := make([]Presence, len(ds))

@@ -19,6 +19,7 @@ type Code string
 const (
 	BlobAbsent       Code = "blob_absent"
 	BlobDamaged      Code = "blob_damaged"
+	BlobUnreadable   Code = "blob_unreadable"
 	TreeUnreadable   Code = "tree_unreadable"
 	RecordUnreadable Code = "record_unreadable"
 	JournalCorrupt   Code = "journal_corrupt"
@@ -244,15 +245,27 @@ func (c *checker) records() error {
 	})
 }
 
-// bad quarantines a damaged blob and says who loses it.
+// bad quarantines a damaged blob and says who loses it. One that cannot be read stays where it is: the disk, or a limit
+// on open files, may be at fault and not the content.
 func (c *checker) bad(d digest.Digest, p cas.Presence) error {
 	who := c.refs[d]
+	var unreadable error
+	if p == cas.Damaged {
+		p, unreadable = c.store.Examine(d)
+		if p == cas.Present {
+			c.state[d] = p
+			return nil // it could not be read a moment ago
+		}
+	}
 	out := Problem{Digest: d, Path: c.store.Path(d), Runs: who, Loss: len(who) > 0}
-	switch p {
-	case cas.Absent:
+	switch {
+	case p == cas.Absent:
 		out.Code, out.Text = BlobAbsent, "blob "+d.Short()+" is missing"
+	case unreadable != nil:
+		out.Code, out.Text = BlobUnreadable, "blob "+d.Short()+" cannot be read: "+unreadable.Error()
+		out.Done = "it was left where it is; check again when it can be read"
 	default:
-		out.Code, out.Text = BlobDamaged, "blob "+d.Short()+" does not hold what its name says, or cannot be read"
+		out.Code, out.Text = BlobDamaged, "blob "+d.Short()+" does not hold what its name says"
 		to, err := c.store.Quarantine(d, "fsck found that its content does not fit its name")
 		if err != nil {
 			out.Done = "it could not be moved to quarantine: " + err.Error()

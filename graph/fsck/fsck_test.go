@@ -3,10 +3,12 @@ package fsck_test
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -110,6 +112,53 @@ func TestADamagedBlobIsQuarantinedAndItsRunsAreNamed(t *testing.T) {
 		rep = check(t, w, full)
 		if got := codes(rep); !slices.Equal(got, []fsck.Code{fsck.BlobAbsent, fsck.BlobAbsent}) {
 			t.Fatalf("full=%v, again: %v", full, got)
+		}
+	}
+}
+
+// busyFS cannot open one file so many times, as a process with too many open files.
+type busyFS struct {
+	vfs.FS
+	path  string
+	times int
+}
+
+func (f *busyFS) OpenFile(path string, flag int, perm fs.FileMode) (vfs.File, error) {
+	if path == f.path && f.times > 0 {
+		f.times--
+		return nil, &fs.PathError{Op: "open", Path: path, Err: syscall.EMFILE}
+	}
+	return f.FS.OpenFile(path, flag, perm)
+}
+
+func TestABlobThatCannotBeReadIsNotMovedAway(t *testing.T) {
+	for _, times := range []int{1, 1000} {
+		_, w, acks := newStore(t)
+		blob := w.store.Path(digest.SumString("x1"))
+		busy := &busyFS{FS: vfs.OS{}, path: blob, times: times}
+		again, err := openWorkspace(w.store.Dir(), busy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rep := check(t, again, true)
+		if _, err := os.Stat(blob); err != nil {
+			t.Fatalf("the whole blob was moved away: %v, %+v", err, rep.Problems)
+		}
+		if times == 1 {
+			if !rep.OK() {
+				t.Errorf("it can be read by now: %+v", rep.Problems)
+			}
+			continue
+		}
+		if got := codes(rep); !slices.Equal(got, []fsck.Code{fsck.BlobUnreadable}) || !rep.Lost() {
+			t.Fatalf("%v", got)
+		}
+		if p := rep.Problems[0]; !slices.Equal(p.Runs, acks[1].runs) || !strings.Contains(p.Line(), "too many open files") {
+			t.Errorf("runs %v: %s", p.Runs, p.Line())
+		}
+		busy.times = 0
+		if rep := check(t, again, true); !rep.OK() {
+			t.Errorf("when it can be read: %+v", rep.Problems)
 		}
 	}
 }

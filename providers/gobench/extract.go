@@ -33,6 +33,7 @@ const (
 	UnexpectedExit = "unexpected_exit"
 	InputBudget    = "input_budget"
 	RowBudget      = "row_budget"
+	MemoryBudget   = "memory_budget"
 )
 
 // Validate accepts a run that measured something and in which nothing failed.
@@ -138,9 +139,9 @@ func readArtifact(ctx context.Context, a providers.Artifact, units benchfmt.Unit
 	return classify(read(ctx, io.Reader(f), units, row))
 }
 
-// classify makes a refusal of a payload that is not text.
+// classify makes a limitation of a refusal.
 func classify(s *summary, err error) (*summary, *evidence.Limitation, error) {
-	var bad *notText
+	var bad *refusal
 	if errors.As(err, &bad) {
 		return nil, &evidence.Limitation{Code: bad.code, Text: bad.text}, nil
 	}

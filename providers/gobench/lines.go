@@ -21,10 +21,10 @@ const maxLine = 60 << 10
 // maxNames bounds the names that are kept of failures and the like; all are counted.
 const maxNames = 8
 
-// notText says that the payload is no benchmark output by its encoding alone.
-type notText struct{ code, text string }
+// refusal says why nothing of a payload is read: it is no benchmark output by its encoding alone, or it would take too much memory.
+type refusal struct{ code, text string }
 
-func (e *notText) Error() string { return e.text }
+func (e *refusal) Error() string { return e.text }
 
 // tally counts things and keeps the first few names.
 type tally struct {
@@ -171,7 +171,7 @@ func (l *lines) text(line []byte, terminated bool) {
 		line = nil
 	}
 	if bytes.IndexByte(line, 0) >= 0 {
-		l.err = &notText{"not_text", fmt.Sprintf("line %d holds a zero byte: the payload is binary data, not the text that `go test` prints", l.line)}
+		l.err = &refusal{"not_text", fmt.Sprintf("line %d holds a zero byte: the payload is binary data, not the text that `go test` prints", l.line)}
 		return
 	}
 	if !terminated && (bytes.HasPrefix(line, []byte("Benchmark")) || bytes.HasPrefix(line, []byte("Unit")) || lostResult.Match(line)) {
@@ -271,7 +271,7 @@ func (l *lines) note(line []byte) {
 func (l *lines) event(line []byte) {
 	var e struct{ Action, Package, Output string }
 	if err := json.Unmarshal(line, &e); err != nil {
-		l.err = &notText{"json_unreadable", fmt.Sprintf("line %d is not an event of `go test -json`: %v", l.line, err)}
+		l.err = &refusal{"json_unreadable", fmt.Sprintf("line %d is not an event of `go test -json`: %v", l.line, err)}
 		return
 	}
 	l.testing++
@@ -331,9 +331,9 @@ func jsonLine(line []byte) bool {
 func encodingOf(head []byte) error {
 	switch {
 	case bytes.HasPrefix(head, []byte{0xFF, 0xFE}), bytes.HasPrefix(head, []byte{0xFE, 0xFF}), utf16Head(head):
-		return &notText{"text_is_utf16", "the payload is UTF-16 text, which the redirect of Windows PowerShell writes; benchmark lines in it would all be missed. Save it as UTF-8 (`go test … | Out-File -Encoding utf8 FILE`, or run it in cmd) and import that"}
+		return &refusal{"text_is_utf16", "the payload is UTF-16 text, which the redirect of Windows PowerShell writes; benchmark lines in it would all be missed. Save it as UTF-8 (`go test … | Out-File -Encoding utf8 FILE`, or run it in cmd) and import that"}
 	case bytes.HasPrefix(head, []byte{0x1F, 0x8B}):
-		return &notText{"not_text", "the payload is gzip data, not the text that `go test` prints; decompress it first"}
+		return &refusal{"not_text", "the payload is gzip data, not the text that `go test` prints; decompress it first"}
 	}
 	return nil
 }

@@ -18,6 +18,10 @@ import (
 // form "word: text" among its results, and every row would carry them all.
 const maxKeys = 64
 
+// maxMemory bounds what is kept of all identities. Each has its configuration, so a few megabytes of configuration and
+// short result lines could otherwise become terabytes, in a validation that no worker process contains.
+const maxMemory = 512 << 20
+
 // benchmark is one identity: a name under one configuration.
 type benchmark struct {
 	name       string // as printed, without -N
@@ -33,11 +37,13 @@ type summary struct {
 	units      benchfmt.UnitMetadataMap
 	benchmarks map[string]*benchmark
 	order      []*benchmark
-	key        []byte // scratch
-	results    int64  // result lines with at least one value that is used
-	rows       int64  // values that are used
-	unreadable tally  // lines that begin like a result and are none
-	refused    tally  // values that no table can hold
+	key        []byte          // scratch
+	seen       map[string]bool // scratch
+	memory     int64           // that identities take, about
+	results    int64           // result lines with at least one value that is used
+	rows       int64           // values that are used
+	unreadable tally           // lines that begin like a result and are none
+	refused    tally           // values that no table can hold
 	cutKeys    bool
 }
 
@@ -45,7 +51,7 @@ type summary struct {
 // reused. units may be nil, where only the summary is wanted.
 func read(ctx context.Context, r io.Reader, units benchfmt.UnitMetadataMap, row func(*evidence.Measurement) error) (*summary, error) {
 	in := newLines(r)
-	s := &summary{benchmarks: map[string]*benchmark{}}
+	s := &summary{benchmarks: map[string]*benchmark{}, seen: map[string]bool{}}
 	reader := benchfmt.NewReader(in, "line")
 	m := newMeasurer(units)
 	for n := 0; reader.Scan(); n++ {
@@ -76,15 +82,18 @@ func (s *summary) result(r *benchfmt.Result, m *measurer, row func(*evidence.Mea
 		s.unreadable.add(fmt.Sprintf("line %d: %d iterations", line, r.Iters))
 		return nil
 	}
-	for i, v := range r.Values {
-		for _, w := range r.Values[:i] {
-			if unitOf(v) == unitOf(w) {
-				s.unreadable.add(fmt.Sprintf("line %d: two values in %s", line, unitOf(v)))
-				return nil
-			}
+	clear(s.seen)
+	for _, v := range r.Values {
+		if s.seen[unitOf(v)] {
+			s.unreadable.add(fmt.Sprintf("line %d: two values in %s", line, unitOf(v)))
+			return nil
 		}
+		s.seen[unitOf(v)] = true
 	}
-	b := s.identify(r)
+	b, err := s.identify(r)
+	if err != nil {
+		return err
+	}
 	index := b.lines
 	b.lines++
 	used := false
@@ -119,8 +128,8 @@ func unitOf(v benchfmt.Value) string {
 }
 
 // identify is the benchmark of a result line. The identity is the name, with -N, under all configuration
-// keys, so that neither packages nor configurations mix.
-func (s *summary) identify(r *benchfmt.Result) *benchmark {
+// keys, so that neither packages nor configurations mix. An error is a *refusal.
+func (s *summary) identify(r *benchfmt.Result) (*benchmark, error) {
 	config := r.Config
 	if len(config) > maxKeys {
 		s.cutKeys = true
@@ -135,7 +144,10 @@ func (s *summary) identify(r *benchfmt.Result) *benchmark {
 	key = append(append(key, '\n'), r.Name...)
 	s.key = key
 	if b, ok := s.benchmarks[string(key)]; ok {
-		return b
+		return b, nil
+	}
+	if s.memory += 500 + 3*int64(len(key)) + 100*int64(len(config)); s.memory > maxMemory {
+		return nil, &refusal{MemoryBudget, fmt.Sprintf("the payload names more than %d benchmarks under different configurations, with more text than is kept; probably log lines of the form \"word: text\" stand among the results: let the benchmark print nothing", len(s.order))}
 	}
 	b := &benchmark{dimensions: map[string]string{}}
 	for _, c := range config {
@@ -154,7 +166,7 @@ func (s *summary) identify(r *benchfmt.Result) *benchmark {
 	b.nameParts(parts)
 	s.benchmarks[string(key)] = b
 	s.order = append(s.order, b)
-	return b
+	return b, nil
 }
 
 // nameParts makes dimensions of /key=value. A key that stands twice in a name has no one value and stays in the name only.

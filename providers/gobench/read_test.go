@@ -28,7 +28,7 @@ func FuzzRead(f *testing.F) {
 			}
 			return nil
 		})
-		var bad *notText
+		var bad *refusal
 		if err != nil {
 			if !errors.As(err, &bad) {
 				t.Fatal(err)
@@ -53,6 +53,31 @@ func TestAnErrorOfTheDiskIsNoFaultOfThePayload(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestConfigurationTimesNamesIsBounded has 64 keys of 50 kB and then names without end: each would keep all of them.
+func TestConfigurationTimesNamesIsBounded(t *testing.T) {
+	var head strings.Builder
+	for i := range maxKeys {
+		fmt.Fprintf(&head, "key%d: %s\n", i, strings.Repeat("v", 50_000))
+	}
+	names := 0
+	endless := readerFunc(func(p []byte) (int, error) {
+		names++
+		if names > 5000 {
+			return 0, io.EOF
+		}
+		return copy(p, fmt.Sprintf("BenchmarkN%d 1 5 ns/op\n", names)), nil
+	})
+	var bad *refusal
+	_, err := read(t.Context(), io.MultiReader(strings.NewReader(head.String()), endless), nil, nil)
+	if !errors.As(err, &bad) || bad.code != MemoryBudget {
+		t.Fatalf("after %d names: %v", names, err)
+	}
+}
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 func BenchmarkRead(b *testing.B) {
 	var text strings.Builder

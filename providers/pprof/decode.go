@@ -178,6 +178,10 @@ func valueType(data []byte) bool {
 	return true
 }
 
+// ofComment is what the reader takes for one comment, which may be one byte of a packed list: an index and a text, in
+// slices that have grown by doubling.
+const ofComment = 64
+
 // footprint is about the memory that the reader takes for data, from above: an empty message of two bytes becomes an
 // object of up to 200, and a byte of a packed list a word in two lists.
 func footprint(data []byte) int64 {
@@ -198,6 +202,9 @@ func footprint(data []byte) int64 {
 		}
 		data = data[n:]
 		if tag&7 == 0 {
+			if tag>>3 == 13 {
+				total += ofComment
+			}
 			continue
 		}
 		if tag&7 != 2 || v > uint64(len(data)) {
@@ -210,6 +217,8 @@ func footprint(data []byte) int64 {
 			total += 120 + 20*int64(v)
 		case 6: // string
 			total += 48 + int64(v)
+		case 13: // comments, packed
+			total += ofComment * int64(v)
 		default:
 			total += 160 + int64(v)
 		}

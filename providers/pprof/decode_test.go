@@ -2,6 +2,7 @@ package pprof
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime"
@@ -69,6 +70,14 @@ func TestTheFootprintIsFoundBeforeTheMemoryIsTaken(t *testing.T) {
 				p.Comments = append(p.Comments, fmt.Sprint("comment ", i))
 			}
 			return uncompressed(t, p)
+		},
+		"comments, packed": func() []byte {
+			b := append(uncompressed(t, base()), 13<<3|2)
+			b = binary.AppendUvarint(b, n)
+			return append(b, bytes.Repeat([]byte{0}, n)...)
+		},
+		"comments, one by one": func() []byte {
+			return append(uncompressed(t, base()), bytes.Repeat([]byte{13 << 3, 0}, n)...)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

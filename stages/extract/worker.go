@@ -8,12 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/flameox/flameox/evidence"
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/broker"
 	"github.com/flameox/flameox/graph/cache"
+	"github.com/flameox/flameox/internal/digest"
 	"github.com/flameox/flameox/providers"
 )
 
@@ -114,9 +116,7 @@ func extract(ctx context.Context, reg *providers.Registry, req *request) *respon
 		}
 	}
 	meta := evidence.FileMeta{Provider: x.Name(), ProviderVersion: x.Version()}
-	if len(req.Input.Artifacts) > 0 {
-		meta.Artifact = req.Input.Artifacts[0].Digest
-	}
+	meta.Artifact = payload(req.Input.Artifacts)
 	sink := evidence.NewSink(req.Out, meta, req.Budget)
 	outcome, err := x.Extract(ctx, req.Input, options, req.Budget, sink)
 	outcome.Limitations = append(outcome.Limitations, sink.Limitations()...)
@@ -126,3 +126,31 @@ func extract(ctx context.Context, reg *providers.Registry, req *request) *respon
 	}
 	return &response{Outcome: outcome, Parts: parts}
 }
+
+// payload is what rows call their artifact: the digest of the one payload, or, of several, that of the sorted list of
+// theirs. What a program merely printed beside its payloads is none.
+func payload(artifacts []providers.Artifact) digest.Digest {
+	var all []string
+	for _, logs := range []bool{false, true} { // a log counts where there is nothing else
+		for _, a := range artifacts {
+			if (a.Role == roleLog) == logs {
+				all = append(all, a.Digest.String())
+			}
+		}
+		if len(all) > 0 {
+			break
+		}
+	}
+	slices.Sort(all)
+	switch all = slices.Compact(all); len(all) {
+	case 0:
+		return digest.Digest{}
+	case 1:
+		d, _ := digest.Parse(all[0]) // it was one a moment ago
+		return d
+	}
+	return digest.SumString(strings.Join(all, "\n"))
+}
+
+// roleLog is the role that providers give to streams that they do not read.
+const roleLog = "log"

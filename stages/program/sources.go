@@ -26,9 +26,13 @@ type fileSet struct {
 	rels    []string // below the project root, sorted; argument files included
 	paths   []string // absolute, links followed
 	ids     []cas.Identity
+	links   []link // of paths and outside, those that are not where their name is
 	tree    []cas.File
 	outside []outsideFile
 }
+
+// link is a name and the file that it led to when it was hashed.
+type link struct{ name, to string }
 
 // outsideFile is an argument that names a file outside of the project.
 type outsideFile struct {
@@ -131,9 +135,11 @@ func (p *Program) hash(rels, outside []string) (*fileSet, error) {
 	for i, s := range p.project.Stat.DigestAll(fs.paths) {
 		if s.Err != nil {
 			var err error
-			if fs.paths[i], s, err = p.hashOne(fs.paths[i], s.Err); err != nil {
+			name := fs.paths[i]
+			if fs.paths[i], s, err = p.hashOne(name, s.Err); err != nil {
 				return nil, err
 			}
+			fs.links = append(fs.links, link{name, fs.paths[i]})
 		}
 		fs.ids[i] = s.Identity
 		fs.tree[i] = cas.File{Path: rels[i], Digest: s.Digest, Size: s.Size, Exec: s.Exec}
@@ -141,9 +147,11 @@ func (p *Program) hash(rels, outside []string) (*fileSet, error) {
 	for _, path := range outside {
 		s, err := p.project.Stat.Digest(path)
 		if err != nil {
-			if path, s, err = p.hashOne(path, err); err != nil {
+			name := path
+			if path, s, err = p.hashOne(name, err); err != nil {
 				return nil, err
 			}
+			fs.links = append(fs.links, link{name, path})
 		}
 		fs.outside = append(fs.outside, outsideFile{path: path, digest: s.Digest, id: s.Identity})
 	}
@@ -169,7 +177,7 @@ func (p *Program) hashOne(path string, err error) (string, cas.Hashed, error) {
 	return path, cas.Hashed{}, &graph.BlockedError{Why: fmt.Sprintf("an input cannot be read: %v", err), Do: "make it readable, or leave it out of sources"}
 }
 
-// changed names the first input whose stat identity is no longer the hashed one.
+// changed names the first input whose stat identity is no longer the hashed one, or that is a link to another file by now.
 func (p *Prepared) changed() string {
 	if p.files == nil {
 		return ""
@@ -183,6 +191,11 @@ func (p *Prepared) changed() string {
 	for _, f := range p.files.outside {
 		if same, err := cas.Same(fsys, f.path, f.id); err != nil || !same {
 			return f.path
+		}
+	}
+	for _, l := range p.files.links { // the file that was hashed is the same; the name may lead to another
+		if to, err := filepath.EvalSymlinks(l.name); err != nil || to != l.to {
+			return l.name
 		}
 	}
 	return ""

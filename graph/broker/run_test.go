@@ -349,6 +349,36 @@ func TestParallelRunsEndOnlyTheirOwn(t *testing.T) {
 	wg.Wait()
 }
 
+// The list of a process's children that the kernel gives may leave one out while another is reaped, and what is just being executed
+// shows no mark: together they hide a daemon from a quick look.
+func TestADaemonIsFoundHoweverManyCommandsEndBesideIt(t *testing.T) {
+	b := testBroker(t)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 40 {
+				res, err := b.Run(t.Context(), shell(t, `setsid sleep 300 >/dev/null 2>&1 & exit 0`))
+				if err != nil || res.Exit != 0 {
+					t.Errorf("exit %v, %v", res, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	r := new(proc.Reader)
+	pids, err := r.Pids(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range pids {
+		if mark, ok := r.Variable(pid, MarkEnv); ok && strings.HasPrefix(mark, b.owner.Owner()) {
+			unix.Kill(pid, unix.SIGKILL)
+			t.Errorf("process %d of %s is still there", pid, mark)
+		}
+	}
+}
+
 func TestNothingIsStartedFromABadCommandAndTheErrorSaysWhy(t *testing.T) {
 	b := testBroker(t)
 	dir := t.TempDir()

@@ -63,20 +63,24 @@ func (t *tree) scan(r *run) {
 	family.start.Lock()
 	t.kids, _ = t.r.Adopted(t.kids[:0])
 	family.start.Unlock()
-	var s proc.Stat
 	for _, pid := range t.kids {
-		how := t.owned(r, pid, &s)
-		if how == "" {
-			continue
-		}
-		if s.Dead() {
-			var ws unix.WaitStatus
-			unix.Wait4(pid, &ws, unix.WNOHANG, nil)
-			continue
-		}
-		t.follow(pid, how)
+		t.adopt(r, pid)
 	}
 	t.walk()
+}
+
+// adopt follows a child of this process that is an orphan of the run, or reaps it.
+func (t *tree) adopt(r *run, pid int) {
+	var s proc.Stat
+	how := t.owned(r, pid, &s)
+	switch {
+	case how == "":
+	case s.Dead():
+		var ws unix.WaitStatus
+		unix.Wait4(pid, &ws, unix.WNOHANG, nil)
+	default:
+		t.follow(pid, how)
+	}
 }
 
 func (t *tree) follow(pid int, how string) {
@@ -136,20 +140,25 @@ func (t *tree) owned(r *run, pid int, s *proc.Stat) string {
 }
 
 // scanMarks adds the processes anywhere on the machine that carry the run's mark although they do not descend from
-// the root: a service may have started them on the command's behalf.
+// the root: a service may have started them on the command's behalf. It also looks for orphans a second time, because the kernel's list of
+// children may leave one out while another is reaped.
 func (t *tree) scanMarks(r *run) {
 	first := r.key.Pid
 	if lastPid() < first {
 		first = 0 // the numbers have started over
 	}
+	family.start.Lock()
 	t.kids, _ = t.r.Pids(t.kids[:0])
-	t.queue = t.queue[:0]
+	family.start.Unlock()
+	t.queue, t.how = t.queue[:0], t.how[:0]
 	for _, pid := range t.kids {
 		if pid <= first || pid == t.self {
 			continue
 		}
 		if mark, ok := t.r.Variable(pid, MarkEnv); ok && mark == r.mark {
 			t.follow(pid, FoundMark)
+		} else {
+			t.adopt(r, pid)
 		}
 	}
 	if len(t.queue) > 0 {

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -28,13 +29,27 @@ const (
 	Unavailable  State = "unavailable"  // there is no artifact or no reader
 )
 
+// states are all states from the best to the worst: partial stands behind empty, so that rows which are missing are not hidden by an
+// artifact that holds none.
+var states = []State{Complete, Empty, Partial, Unavailable, Incompatible}
+
 // Known says whether s is one of the five states.
-func (s State) Known() bool {
-	switch s {
-	case Complete, Partial, Empty, Incompatible, Unavailable:
-		return true
+func (s State) Known() bool { return slices.Contains(states, s) }
+
+// Worse is the worse of two states, of which either may be "" for none. One that this version does not know can be claimed to be no better
+// than any.
+func Worse(a, b State) State {
+	rank := func(s State) int {
+		i := slices.Index(states, s)
+		if i < 0 && s != "" {
+			i = len(states)
+		}
+		return i
 	}
-	return false
+	if rank(b) > rank(a) {
+		return b
+	}
+	return a
 }
 
 // Outcome is what an extraction says beside its rows.

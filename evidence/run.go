@@ -37,6 +37,7 @@ type Run struct {
 	State          *string           `col:"state,null" doc:"of its evidence: complete, partial, empty, incompatible or unavailable"`
 	Limitations    []string          `col:"limitations" doc:"what the evidence does not say, as code: text"`
 	Producer       *string           `col:"producer,null" doc:"version of the producer, as the artifact states it"`
+	Sensitivity    *string           `col:"sensitivity,null" doc:"sensitive where any artifact of the run is; what derives from it is then left out of queries and exports unless asked for"`
 	Flameox        string            `col:"flameox" doc:"version of flameox"`
 }
 

@@ -54,7 +54,7 @@ type Sink struct {
 // it enforces Rows and OutputBytes.
 func NewSink(dir string, meta FileMeta, budget Budget) *Sink {
 	s := &Sink{dir: dir, meta: meta, artifact: meta.Artifact.String(), budget: budget}
-	s.Resources = newWriter[Resource](s, "resources")
+	s.Resources = newWriter[Resource](s, ResourcesTable)
 	s.Measurements = newWriter[Measurement](s, "measurements")
 	s.Frames = newWriter[Frame](s, "frames")
 	s.FrameValues = newWriter[FrameValue](s, "frame_values")

@@ -44,6 +44,9 @@ func (t *Table) Column(name string) (Column, bool) {
 // RunsTable is the name of the table that all others join.
 const RunsTable = "runs"
 
+// ResourcesTable is the name of the table of what the engine samples while something runs.
+const ResourcesTable = "resources"
+
 // The columns that are not in the row structs.
 var (
 	runColumn  = Column{Name: "run", Type: columns.String, Doc: "run of the capture or the import: joins runs.run"}
@@ -57,7 +60,7 @@ var (
 // tables is what Tables returns, made once: it follows from types alone.
 var tables = []Table{
 	newTable[Run](RunsTable, "one executed or imported stage: identity, status, times, host, semantics, limitations", ""),
-	newTable[Resource]("resources", "one sampled point or summary of a process tree, a device or a file system", ""),
+	newTable[Resource](ResourcesTable, "one sampled point or summary of a process tree, a device or a file system", ""),
 	newTable[Measurement]("measurements", "one sample of one metric, never a mean of samples", ""),
 	newTable[Frame]("frames", "one place in a program, as the producer names it", ""),
 	newTable[FrameValue]("frame_values", "the weight of one frame in one metric; recursion is counted once in inclusive", "inclusive"),

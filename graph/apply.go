@@ -67,6 +67,9 @@ func (p *Planner) Apply(ctx context.Context, g *Graph, o ApplyOptions) (*Report,
 	if err := a.clean(); err != nil {
 		return nil, err
 	}
+	if err := a.classify(); err != nil {
+		return nil, err
+	}
 	return a.run(ctx)
 }
 
@@ -213,7 +216,6 @@ func (a *applier) run(ctx context.Context) (*Report, error) {
 				a.stop = true
 			}
 		case done:
-			a.report.Done++
 			a.adopt(out.node)
 		}
 		settle = append(settle, a.free(out.node)...)
@@ -247,6 +249,11 @@ func (a *applier) settle(ctx context.Context, n *Node) (run bool, err error) {
 	switch d.State {
 	case Cached:
 		a.report.Cached++
+		if n.Level == cache.Sensitive { // the result may be another address's
+			if err := a.store.raise(d.Records); err != nil {
+				return false, err
+			}
+		}
 		a.emit(Event{Kind: EventCached, Node: n, Decision: d})
 		a.link(d)
 		return false, nil
@@ -453,18 +460,26 @@ func (a *applier) measuringLock(ctx context.Context, n *Node) (*lock.Lock, error
 	return wait(ctx, holder)
 }
 
-// adopt makes the records that a run has left the node's results.
+// adopt makes the records that a run has left the node's results. Where one of them cannot be read any more the node is blocked.
 func (a *applier) adopt(n *Node) {
 	d := a.by[n]
 	d.State, d.Records, d.Have = Cached, nil, 0
 	delete(a.replaced, n)
 	for i, action := range d.actions {
-		var reasons []Reason
-		d.slots[i], reasons = a.look(n, action)
+		s, reasons, err := a.look(n, action)
+		if err != nil {
+			a.refuse(d, err)
+			a.report.Blocked++
+			a.emit(Event{Kind: EventBlocked, Node: n, Decision: d, Err: d.Block})
+			return
+		}
+		s.level = d.slots[i].level
+		d.slots[i] = s
 		d.Records = append(d.Records, d.slots[i].records...)
 		d.Have += len(d.slots[i].records)
 		d.Reasons = append(d.Reasons, reasons...)
 	}
 	a.results.records[n] = d.Records
+	a.report.Done++
 	a.link(d)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/graph/facet"
+	"github.com/flameox/flameox/internal/lock"
 )
 
 // attempt makes one attempt and commits its record, whatever became of it.
@@ -16,48 +17,57 @@ func (a *applier) attempt(ctx context.Context, n *Node, action *Action, s slot, 
 		return nil, err
 	}
 	defer t.close()
-	host, source := a.store.Host(), a.store.Source()
-	started := a.store.Now()
+	rec, err := t.perform(ctx, action, s)
+	if err != nil {
+		return nil, err
+	}
+	var links []cache.Link
+	if action.For != "" && rec.Valid() {
+		links = append(links, cache.Link{Run: action.For, Provider: action.Provider, Extraction: rec.Run})
+	}
+	return rec, t.commit(rec, links)
+}
+
+// perform runs an action and returns the whole record of what came of it.
+func (t *Task) perform(ctx context.Context, action *Action, s slot) (*cache.Record, error) {
+	n := t.Node
+	host, source := t.Store.Host(), t.Store.Source()
+	started := t.Store.Now()
 	begin := time.Now()
+	var beside *lock.Watch
+	if n.Exclusive {
+		beside = lock.WatchReaders()
+	}
 	rec, err := action.Run(ctx, t)
+	readers := overlaps(beside.End())
 	if err != nil {
 		return nil, err
 	}
 	rec.Run, rec.Revision = t.Run, 1
-	rec.Experiment = a.store.Experiment
+	rec.Experiment = t.Store.Experiment
 	rec.Address, rec.Block, rec.Axes = n.Address.String(), n.Address.Block, n.Address.Axes
 	rec.Kind, rec.Nature = n.Kind, string(n.Nature)
-	rec.Key, rec.Generation, rec.Attempt = s.key, s.generation, attempt
-	rec.Action = facet.Attempt(s.key, s.generation, attempt)
+	rec.Key, rec.Generation, rec.Attempt = s.key, s.generation, t.Attempt
+	rec.Action = facet.Attempt(s.key, s.generation, t.Attempt)
 	rec.Manifest = action.Manifest
-	rec.Host, rec.Source, rec.Version, rec.Labels = host, source, a.store.Version, n.Labels
+	rec.Host, rec.Source, rec.Version, rec.Labels = host, source, t.Store.Version, n.Labels
 	if rec.Started.IsZero() {
 		rec.Started = started.UTC()
 	}
 	if rec.WallNS == 0 {
 		rec.WallNS = time.Since(begin).Nanoseconds()
 	}
-	if n.Exclusive {
-		rec.Limitations = append(rec.Limitations, a.store.overlaps(started)...)
-	}
+	rec.Limitations = append(rec.Limitations, readers...)
 	for i := range rec.Outputs {
-		rec.Outputs[i].Sensitivity = Stricter(rec.Outputs[i].Sensitivity, n.Level)
-	}
-	var links []cache.Link
-	if action.For != "" && rec.Valid() {
-		links = append(links, cache.Link{Run: action.For, Provider: action.Provider, Extraction: rec.Run})
-	}
-	if err := a.store.Cache.Commit(t.Batch, []*cache.Record{rec}, links); err != nil {
-		return nil, fmt.Errorf("keep the result: %w", err)
+		rec.Outputs[i].Sensitivity = Stricter(rec.Outputs[i].Sensitivity, s.level)
 	}
 	return rec, nil
 }
 
-// Stricter is the higher of two levels; an empty one is internal.
-func Stricter(a, b cache.Sensitivity) cache.Sensitivity {
-	rank := map[cache.Sensitivity]int{cache.Public: 1, "": 2, cache.Internal: 2, cache.Sensitive: 3}
-	if b != "" && rank[b] > rank[a] || a == "" {
-		return b
+// commit keeps a record with the blobs of the attempt.
+func (t *Task) commit(rec *cache.Record, links []cache.Link) error {
+	if err := t.Store.Cache.Commit(t.Batch, []*cache.Record{rec}, links); err != nil {
+		return fmt.Errorf("keep the result: %w", err)
 	}
-	return a
+	return nil
 }

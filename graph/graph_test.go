@@ -94,7 +94,10 @@ type bench struct {
 	now   time.Time
 }
 
-func newBench(t *testing.T) *bench {
+func newBench(t *testing.T) *bench { return newBenchOn(t, func(string) vfs.FS { return vfs.OS{} }) }
+
+// newBenchOn is newBench whose store is on a file system of the test's.
+func newBenchOn(t *testing.T, on func(dir string) vfs.FS) *bench {
 	t.Setenv(lock.MeasureEnv, filepath.Join(t.TempDir(), "measure"))
 	b := &bench{t: t, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	dir := filepath.Join(t.TempDir(), ".flameox")
@@ -102,11 +105,12 @@ func newBench(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	now := func() time.Time { return b.now }
-	blobs, err := cas.Open(dir, vfs.OS{})
+	files := on(dir)
+	blobs, err := cas.Open(dir, files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	records, err := cache.Open(dir, vfs.OS{}, now)
+	records, err := cache.Open(dir, files, now)
 	if err != nil {
 		t.Fatal(err)
 	}

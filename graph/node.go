@@ -155,6 +155,7 @@ func New(nodes []*Node) (*Graph, error) {
 				return nil, err
 			}
 		}
+		n.inherit()
 		if n.Stage == nil {
 			continue
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/flameox/flameox/graph/cache"
-	"github.com/flameox/flameox/graph/cas"
 	"github.com/flameox/flameox/internal/address"
 	"github.com/flameox/flameox/internal/digest"
 )
@@ -38,7 +37,8 @@ type Decision struct {
 
 	actions []*Action
 	slots   []slot
-	keyed   bool // actions and slots are known
+	keyed   bool          // actions and slots are known
+	unread  *BlockedError // why it is not known what stands for the node, also where it is excluded
 }
 
 // Keys are the set keys of the node's actions; empty while something upstream has to run first.
@@ -60,6 +60,7 @@ type slot struct {
 	next       int // index of the next attempt
 	missing    int
 	records    []*cache.Summary
+	level      cache.Sensitivity // of what an attempt leaves
 }
 
 // Plan is a decision for every node, in graph order.
@@ -187,7 +188,12 @@ func (p *Planner) decide(ctx context.Context, n *Node) (*Decision, error) {
 	d.Want = n.Attempts * len(actions)
 	missing := 0
 	for _, a := range actions {
-		s, reasons := p.look(n, a)
+		s, reasons, err := p.look(n, a)
+		if err != nil {
+			p.refuse(d, err)
+			return d, nil
+		}
+		s.level = p.level(n)
 		d.slots = append(d.slots, s)
 		d.Records = append(d.Records, s.records...)
 		d.Have += len(s.records)
@@ -253,7 +259,7 @@ func (p *Planner) upstreamReady(d *Decision) bool {
 		case Blocked:
 			worst(Blocked, u)
 		case Excluded:
-			if len(up.Records) == 0 || up.Have < up.Want {
+			if up.unread != nil || len(up.Records) == 0 || up.Have < up.Want {
 				worst(Blocked, u)
 			}
 		}
@@ -270,6 +276,8 @@ func (p *Planner) upstreamReady(d *Decision) bool {
 	case Blocked:
 		why := "it needs " + d.After.Address.String()
 		switch up := p.by[d.After]; {
+		case up.State == Excluded && up.unread != nil:
+			d.Block = &BlockedError{Why: why + ", which is excluded; " + up.unread.Why, Do: up.unread.Do}
 		case up.State == Excluded:
 			d.Block = &BlockedError{Why: why + ", which is excluded and has no valid result", Do: "leave it in, or run it first"}
 		case p.failed[d.After]:
@@ -286,8 +294,9 @@ func (p *Planner) upstreamReady(d *Decision) bool {
 	return false
 }
 
-// look finds what stands for one action: the newest n valid attempts of the newest generation.
-func (p *Planner) look(n *Node, a *Action) (slot, []Reason) {
+// look finds what stands for one action: the newest n valid attempts of the newest generation. An error says that an artifact of
+// one of those could not be read, so that whether the attempt stands is not known.
+func (p *Planner) look(n *Node, a *Action) (slot, []Reason, error) {
 	s := slot{key: a.Manifest.Key(), missing: n.Attempts, next: 1}
 	all := p.store.Cache.Lookup(s.key)
 	for _, r := range all {
@@ -298,9 +307,10 @@ func (p *Planner) look(n *Node, a *Action) (slot, []Reason) {
 		if len(all) > 0 {
 			s.generation++
 		}
-		return s, []Reason{{Code: Replaced, Text: "asked for by -replace"}}
+		return s, []Reason{{Code: Replaced, Text: "asked for by -replace"}}, nil
 	}
 	var invalid, lost, expired, failed int
+	var valid []*cache.Summary
 	for _, r := range all {
 		if r.Generation != s.generation {
 			continue
@@ -317,18 +327,26 @@ func (p *Planner) look(n *Node, a *Action) (slot, []Reason) {
 			expired++
 		case n.Reuse.Age > 0 && p.now.Sub(r.Started) > n.Reuse.Age && !p.made[r.Run]:
 			expired++
-		case p.isLost(r):
-			lost++
 		default:
-			s.records = append(s.records, r)
+			valid = append(valid, r)
 		}
 	}
-	if extra := len(s.records) - n.Attempts; extra > 0 {
-		s.records = s.records[extra:]
+	// The newest first: an older one that is not needed is not looked at, whatever became of its artifacts.
+	for i := len(valid) - 1; i >= 0 && len(s.records) < n.Attempts; i-- {
+		gone, err := p.isLost(valid[i])
+		switch {
+		case err != nil:
+			return s, nil, err
+		case gone:
+			lost++
+		default:
+			s.records = append(s.records, valid[i])
+		}
 	}
+	slices.Reverse(s.records)
 	s.missing = n.Attempts - len(s.records)
 	if s.missing == 0 {
-		return s, nil
+		return s, nil, nil
 	}
 	add := func(count int, code Code, one, many string) {
 		switch {
@@ -350,30 +368,7 @@ func (p *Planner) look(n *Node, a *Action) (slot, []Reason) {
 	if len(s.records) > 0 {
 		reasons = append(reasons, Reason{Code: MoreAttempts, Text: fmt.Sprintf("%d of %d attempts are there", len(s.records), n.Attempts)})
 	}
-	return s, reasons
-}
-
-// isLost says whether any artifact of r is missing or damaged. The answer is remembered by artifact.
-func (p *Planner) isLost(r *cache.Summary) bool {
-	for _, o := range r.Outputs {
-		lost, ok := p.lost[o.Digest]
-		if !ok {
-			lost = p.store.Lost(o)
-			p.lost[o.Digest] = lost
-		}
-		if lost {
-			return true
-		}
-	}
-	return false
-}
-
-// Lost says whether the blob, or any file of the tree, is missing or damaged.
-func (s *Store) Lost(o cache.Output) bool {
-	if o.Tree {
-		return s.CAS.CheckTree(o.Digest) != cas.Present
-	}
-	return s.CAS.Check(o.Digest) != cas.Present
+	return s, reasons, nil
 }
 
 // estimate is the mean wall time of the newest results at the node's address.

@@ -65,10 +65,15 @@ const (
 	Stderr Stream = "stderr"
 )
 
+// RoleLog is the role of a stream that is kept for people and that the producer's validator and extractor do not read: it is
+// in no extraction's input or key, so equal payloads are extracted once whatever was printed beside them. A provider
+// that reads a stream gives it a role of its own.
+const RoleLog = "log"
+
 // DeclaredOutput is an artifact that a run leaves. Exactly one of Path and Stream is set.
 type DeclaredOutput struct {
 	Name      string // within the run
-	Path      string // below the run's output folder; ** and * allowed
+	Path      string // below the run's output folder; ** and * allowed. A file that several match is the first's
 	Stream    Stream
 	Role      string
 	MediaType string
@@ -135,7 +140,7 @@ func (p Paths) File(name string) string {
 	return profile.File(p.Root, name)
 }
 
-// Input is what validation and extraction see: the same immutable payloads.
+// Input is what validation and extraction see: the same immutable payloads, without logs.
 type Input struct {
 	Artifacts  []Artifact
 	Paths      Paths
@@ -155,7 +160,8 @@ type Receipt struct {
 }
 
 // Validator checks a captured payload before it may be reused. An error means that the validator could not say; a payload that is
-// wrong is a Receipt that is not valid. A provider without it has every capture with an expected exit accepted.
+// wrong is a Receipt that is not valid. A provider without it has every capture with an expected exit accepted. Like extraction it
+// runs in a worker process, bounded in memory and time, so nothing it keeps outlives the call.
 type Validator interface {
 	Provider
 	Validate(ctx context.Context, in Input) (Receipt, error)

@@ -56,6 +56,14 @@ func Compile(x *lang.Expansion, kinds []kind.Kind, p *kind.Project) (*Experiment
 	implied := map[*lang.Instance][]*kind.Compiled{}
 	reported := map[string]bool{}
 	failed := map[*lang.Instance]bool{}
+	fail := func(inst *lang.Instance, err error) {
+		failed[inst] = true
+		d := diagnostic(inst, err)
+		if key := d.Subject.String() + d.Detail; !reported[key] {
+			reported[key] = true
+			diags = append(diags, d)
+		}
+	}
 	for _, inst := range x.Instances {
 		if inst.ImpliedBy != nil {
 			if failed[inst.ImpliedBy] {
@@ -64,11 +72,13 @@ func Compile(x *lang.Expansion, kinds []kind.Kind, p *kind.Project) (*Experiment
 			}
 			for _, out := range implied[inst.ImpliedBy] {
 				if out.Node.Address.Block == inst.Block.Address() {
-					c.Add(inst, out)
+					if err := c.Add(inst, out); err != nil {
+						fail(inst, err)
+					}
 					nodes = append(nodes, out.Node)
 				}
 			}
-			if c.Of(inst) == nil {
+			if c.Of(inst) == nil && !failed[inst] {
 				panic("stages: " + inst.Address().String() + " is implied by the language and not by its stage kind")
 			}
 			continue
@@ -82,16 +92,13 @@ func Compile(x *lang.Expansion, kinds []kind.Kind, p *kind.Project) (*Experiment
 			continue
 		}
 		out, err := byType[inst.Block.Type].Compile(inst, c)
+		if err == nil {
+			err = c.Add(inst, out)
+		}
 		if err != nil {
-			failed[inst] = true
-			d := diagnostic(inst, err)
-			if key := d.Subject.String() + d.Detail; !reported[key] {
-				reported[key] = true
-				diags = append(diags, d)
-			}
+			fail(inst, err)
 			continue
 		}
-		c.Add(inst, out)
 		nodes = append(nodes, out.Node)
 		implied[inst] = out.Implied
 	}

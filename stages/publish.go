@@ -16,26 +16,23 @@ import (
 )
 
 // Publish brings the published view up to date with the store: a row of runs for every capture and import, the rows of the
-// extraction that is linked to it, and what the engine sampled while it ran. Damaged or missing parts are left out; they are the next
-// plan's business. The caller holds the append lock of the view.
+// extraction that is linked to it, and what the engine sampled while it ran. What cannot be read is left out and in the report; the
+// store then knows which of it is damaged, so that the next plan finds the evidence lost. The caller holds the append lock of the view.
 func Publish(ctx context.Context, s *graph.Store) (publish.Report, error) {
-	d, err := desired(s)
-	if err != nil {
-		return publish.Report{}, err
+	report, err := publish.New(filepath.Join(s.Dir, "evidence"), s.Now).Publish(ctx, desired(s))
+	for _, l := range report.LeftOut {
+		if l.Lost {
+			// A disk that changes bytes leaves size and times as they were; a store that trusts those would never look again.
+			s.CAS.Verify(l.Digest)
+		}
 	}
-	return publish.New(filepath.Join(s.Dir, "evidence"), s.Now).Publish(ctx, d)
+	return report, err
 }
 
-// Republish makes the published view anew from the store.
-func Republish(ctx context.Context, s *graph.Store) (publish.Report, error) {
-	d, err := desired(s)
-	if err != nil {
-		return publish.Report{}, err
-	}
-	return publish.New(filepath.Join(s.Dir, "evidence"), s.Now).Rebuild(ctx, d)
-}
+// rowVersion is raised whenever row makes another row of the same records: then every row is published anew.
+const rowVersion = 2
 
-func desired(s *graph.Store) (publish.Desired, error) {
+func desired(s *graph.Store) publish.Desired {
 	d := publish.Desired{}
 	byRun := map[string]*cache.Summary{}
 	for _, r := range s.Cache.All() {
@@ -49,31 +46,33 @@ func desired(s *graph.Store) (publish.Desired, error) {
 		if !strings.HasPrefix(r.Kind, "capture.") && !strings.HasPrefix(r.Kind, "import.") {
 			continue
 		}
-		state := ""
+		extractions := ""
 		for _, l := range links[r.Run] {
 			x := byRun[l.Extraction]
 			if x == nil {
 				continue
 			}
-			state += x.Run
-			d.Parts = append(d.Parts, parts(s, r.Run, l.Provider, x.Outputs)...)
+			extractions += fmt.Sprintf(" %s %d", x.Run, x.Revision)
+			d.Parts = append(d.Parts, parts(s, r.Run, l.Provider, x)...)
 		}
-		d.Parts = append(d.Parts, parts(s, r.Run, "flameox", r.Outputs)...)
-		// The row follows from the record, its revision, and the extraction that says how complete its evidence is.
-		d.Runs = append(d.Runs, publish.RunRef{Run: r.Run, Digest: digest.SumString(fmt.Sprintf("%s %d %s", r.Run, r.Revision, state))})
+		d.Parts = append(d.Parts, parts(s, r.Run, "flameox", r)...)
+		// The row follows from the record, its revision, and the extractions that say how complete its evidence is.
+		d.Runs = append(d.Runs, publish.RunRef{
+			Run: r.Run, From: r.Address,
+			Digest: digest.SumString(fmt.Sprintf("%d %s %d%s", rowVersion, r.Run, r.Revision, extractions)),
+		})
 	}
 	d.Load = func(run string) (*evidence.Run, error) { return row(byRun, links, run) }
-	return d, nil
+	return d
 }
 
-// parts are the table parts among the outputs whose blobs are there.
-func parts(s *graph.Store, run, provider string, outputs []cache.Output) (out []publish.Part) {
-	for _, o := range outputs {
-		table, ok := strings.CutPrefix(o.Role, program.RoleTable)
-		if !ok || s.Lost(o) {
-			continue
+// parts are the table parts among the outputs of from, under the run that they are evidence of. Whether they can be read is not
+// looked at: what is published already stays visible when its blob is lost, and the publisher examines what is new.
+func parts(s *graph.Store, run, provider string, from *cache.Summary) (out []publish.Part) {
+	for _, o := range from.Outputs {
+		if table, ok := strings.CutPrefix(o.Role, program.RoleTable); ok {
+			out = append(out, publish.Part{Run: run, Table: table, Provider: provider, Path: s.CAS.Path(o.Digest), Digest: o.Digest, From: from.Address})
 		}
-		out = append(out, publish.Part{Run: run, Table: table, Provider: provider, Path: s.CAS.Path(o.Digest), Digest: o.Digest})
 	}
 	return out
 }
@@ -106,18 +105,27 @@ func row(byRun map[string]*cache.Summary, links map[string][]cache.Link, run str
 	if json.Unmarshal(rec.Semantics, &sem) == nil {
 		out.Provider = text(sem.Provider)
 	}
+	state, sensitive := evidence.State(""), graph.IsSensitive(rec.Outputs)
 	for _, l := range links[run] {
 		x := byRun[l.Extraction]
 		if x == nil {
 			continue
 		}
-		out.State = text(x.State)
-		if xr, err := x.Record(); err == nil {
-			out.Limitations = append(out.Limitations, texts(xr.Limitations)...)
-			if out.Producer == nil {
-				out.Producer = text(xr.Producer)
-			}
+		state = evidence.Worse(state, evidence.State(x.State))
+		sensitive = sensitive || graph.IsSensitive(x.Outputs)
+		// A row without the limitations of its evidence would say more than is known.
+		xr, err := x.Record()
+		if err != nil {
+			return nil, fmt.Errorf("read the extraction of run %s: %w", run, err)
 		}
+		out.Limitations = append(out.Limitations, texts(xr.Limitations)...)
+		if out.Producer == nil {
+			out.Producer = text(xr.Producer)
+		}
+	}
+	out.State = text(string(state))
+	if sensitive {
+		out.Sensitivity = text(string(cache.Sensitive))
 	}
 	return out, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/internal/flags"
 	"github.com/flameox/flameox/internal/lock"
@@ -29,10 +30,10 @@ func applyCommand() *cli.Command {
 		Description: "Runs the stages that plan calls stale and no others, keeps every artifact, and publishes the evidence. With a PLANFILE it\n" +
 			"first makes sure that nothing the plan was made from has moved. Ctrl-C finishes what runs; a second one kills it.",
 		Flags: append([]cli.Flag{
-			&cli.IntFlag{Name: "parallelism", Value: runtime.NumCPU(), Usage: "run at most `N` stages at once; measurements run alone whatever it is"},
+			&cli.IntFlag{Name: "parallelism", Aliases: []string{"max-parallel"}, Value: runtime.NumCPU(), Usage: "run at most `N` stages at once; measurements run alone whatever it is"},
 			&cli.BoolFlag{Name: "fail-fast", Usage: "start nothing more after a failure"},
-			jsonFlag,
-		}, selectFlags...),
+			cmdline.JSONFlag,
+		}, cmdline.SelectFlags...),
 		Action: runApply,
 	}
 }
@@ -53,11 +54,11 @@ func runApply(c *cli.Context) error {
 		}
 		target, exclude, replace = saved.Target, saved.Exclude, saved.Replace
 	}
-	w, err := openWorkspace(c)
+	w, err := cmdline.OpenWorkspace(c)
 	if err != nil {
 		return err
 	}
-	loaded, err := loadInto(c, w)
+	loaded, err := cmdline.LoadInto(c, w)
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func runApply(c *cli.Context) error {
 	if err := w.Init(); err != nil {
 		return err
 	}
-	l, err := applyLock(c.Context, w.Store.LockPath("apply"))
+	l, err := applyLock(c.Context, w.Store.LockPath("apply"), "flameox apply")
 	if err != nil {
 		return err
 	}
@@ -91,8 +92,8 @@ func runApply(c *cli.Context) error {
 
 // applyLock takes the workspace's apply lock. Where the process that took it is dead, a child that it was starting at that moment
 // still has it open, for as long as starting takes; that is waited for.
-func applyLock(ctx context.Context, path string) (*lock.Lock, error) {
-	holder := lock.Holder{Command: "flameox apply"}
+func applyLock(ctx context.Context, path, command string) (*lock.Lock, error) {
+	holder := lock.Holder{Command: command}
 	l, err := lock.TryAcquire(path, holder)
 	var held *lock.HeldError
 	if errors.As(err, &held) && held.Doubt != "" {
@@ -161,7 +162,7 @@ func apply(c *cli.Context, w *workspace.Workspace, loaded *stages.Experiment, se
 		return err
 	}
 	// What was finished is published also after an error.
-	published := publishEvidence(context.WithoutCancel(ctx), w)
+	published := publishEvidence(context.WithoutCancel(ctx), c, w)
 	w.Save()
 	result, evalErr := evaluate(w, loaded, planner)
 	printErr := printReport(c, report, result, show.failures)
@@ -171,15 +172,20 @@ func apply(c *cli.Context, w *workspace.Workspace, loaded *stages.Experiment, se
 	return exitOf(report, result)
 }
 
-// publishEvidence brings the published view up to date, under a lock of its own.
-func publishEvidence(ctx context.Context, w *workspace.Workspace) error {
+// publishEvidence brings the published view up to date, under a lock of its own. What has to be left out of it is a warning: the
+// rest is published, and what an apply was asked for it did.
+func publishEvidence(ctx context.Context, c *cli.Context, w *workspace.Workspace) error {
 	l, err := lock.Acquire(ctx, w.Store.LockPath("publish"), lock.Holder{Command: "flameox apply: publish"})
 	if err != nil {
 		return err
 	}
 	defer l.Release()
-	if _, err := stages.Publish(ctx, w.Store); err != nil {
+	report, err := stages.Publish(ctx, w.Store)
+	if err != nil {
 		return fmt.Errorf("publish the evidence: %w\nThe results are kept; the next apply publishes them", err)
+	}
+	for _, line := range report.Warnings() {
+		fmt.Fprintln(c.App.ErrWriter, "Warning: "+line)
 	}
 	return nil
 }
@@ -188,11 +194,11 @@ func publishEvidence(ctx context.Context, w *workspace.Workspace) error {
 func exitOf(r *graph.Report, a *assertions) error {
 	switch {
 	case r.Stopped:
-		return fail(exitInterrupted)
+		return cmdline.Exit(cmdline.ExitInterrupted)
 	case r.Failed > 0 || r.Blocked > 0:
-		return fail(exitSome)
+		return cmdline.Exit(cmdline.ExitSome)
 	case a.failed() > 0:
-		return fail(exitGate)
+		return cmdline.Exit(cmdline.ExitGate)
 	}
 	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/graph/facet"
@@ -148,10 +146,3 @@ type columnDoc struct {
 
 // rawJSON is JSON that is already encoded.
 type rawJSON = json.RawMessage
-
-func printJSON(c *cli.Context, v any) error {
-	enc := json.NewEncoder(c.App.Writer)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
-}

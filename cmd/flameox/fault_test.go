@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
 	"github.com/flameox/flameox/internal/digest"
 )
 
@@ -236,8 +237,8 @@ capture "command" "next" { workload = workload.next }
 	p.begun()
 	cmd.Process.Signal(os.Interrupt)
 	cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
-		t.Errorf("exit %d after one interrupt, want %d:\n%s", code, exitInterrupted, out)
+	if code := cmd.ProcessState.ExitCode(); code != cmdline.ExitInterrupted {
+		t.Errorf("exit %d after one interrupt, want %d:\n%s", code, cmdline.ExitInterrupted, out)
 	}
 	if got := strings.Count(p.want(0, "runs", "-json"), `"validation": "passed"`); got != 1 {
 		t.Errorf("%d valid runs are kept, want the one that ran", got)
@@ -253,8 +254,8 @@ capture "command" "next" { workload = workload.next }
 	time.Sleep(100 * time.Millisecond)
 	cmd.Process.Signal(os.Interrupt)
 	cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || time.Since(begin) > 1500*time.Millisecond {
-		t.Errorf("exit %d after %s, want %d before the stage ended by itself:\n%s", code, time.Since(begin), exitInterrupted, out)
+	if code := cmd.ProcessState.ExitCode(); code != cmdline.ExitInterrupted || time.Since(begin) > 1500*time.Millisecond {
+		t.Errorf("exit %d after %s, want %d before the stage ended by itself:\n%s", code, time.Since(begin), cmdline.ExitInterrupted, out)
 	}
 	if !strings.Contains(p.want(0, "runs", "-json"), `"cancelled"`) {
 		t.Error("the killed attempt is not kept as cancelled")
@@ -328,7 +329,7 @@ workload "flood" {
 capture "command" "flood" { workload = workload.flood }
 `})
 	begin := time.Now()
-	out := p.want(exitSome, "apply")
+	out := p.want(cmdline.ExitSome, "apply")
 	if !strings.Contains(out, "output_limit") {
 		t.Errorf("the reason is not said:\n%s", out)
 	}

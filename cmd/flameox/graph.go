@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/internal/flags"
 )
@@ -16,8 +17,8 @@ func graphCommand() *cli.Command {
 		Name: "graph", Usage: "print what depends on what",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "format", Value: "dot", Usage: "`FORMAT`: dot, mermaid or json"},
-			jsonFlag,
-		}, varFlags...),
+			cmdline.JSONFlag,
+		}, cmdline.VarFlags...),
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return flags.Usage(c, "graph takes no arguments")
@@ -26,7 +27,7 @@ func graphCommand() *cli.Command {
 			if c.Bool("json") {
 				format = "json"
 			}
-			_, x, err := load(c)
+			_, x, err := cmdline.Load(c)
 			if err != nil {
 				return err
 			}
@@ -36,7 +37,7 @@ func graphCommand() *cli.Command {
 			case "mermaid":
 				return writeMermaid(c.App.Writer, x.Graph)
 			case "json":
-				return printJSON(c, graphDoc(x.Graph))
+				return cmdline.JSON(c, graphDoc(x.Graph))
 			}
 			return flags.Usage(c, "-format is %q; give dot, mermaid or json", format)
 		},

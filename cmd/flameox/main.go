@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
 	"github.com/flameox/flameox/graph/broker"
 	"github.com/flameox/flameox/internal/flags"
 	"github.com/flameox/flameox/stages/extract"
@@ -21,7 +22,7 @@ func main() {
 func run(args []string) int {
 	broker.MaybeSupervise()
 	if len(args) > 1 && args[1] == extract.WorkerCommand {
-		if err := extract.Serve(context.Background(), allProviders(), args[2:]); err != nil {
+		if err := extract.Serve(context.Background(), cmdline.Providers(), args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
@@ -29,15 +30,15 @@ func run(args []string) int {
 	}
 	err := flags.Run(newApp(), args)
 	if err == nil {
-		return exitOK
+		return cmdline.ExitOK
 	}
-	var coded *exitError
+	var coded *cmdline.ExitError
 	if errors.As(err, &coded) {
-		if coded.err != nil {
-			fmt.Fprintln(os.Stderr, "Error: "+coded.err.Error())
+		if coded.Err != nil {
+			fmt.Fprintln(os.Stderr, "Error: "+coded.Err.Error())
 		}
-		return coded.code
+		return coded.Code
 	}
 	fmt.Fprintln(os.Stderr, "Error: "+err.Error())
-	return exitError1
+	return cmdline.ExitFailure
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/internal/address"
 	"github.com/flameox/flameox/internal/flags"
@@ -25,8 +26,8 @@ func planCommand() *cli.Command {
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "out", Usage: "save the plan to `FILE`"},
 			&cli.BoolFlag{Name: "detailed-exitcode", Usage: "exit 2 where there is work to do"},
-			jsonFlag,
-		}, selectFlags...),
+			cmdline.JSONFlag,
+		}, cmdline.SelectFlags...),
 		Action: runPlan,
 	}
 }
@@ -35,7 +36,7 @@ func runPlan(c *cli.Context) error {
 	if c.Args().Present() {
 		return flags.Usage(c, "plan takes no arguments; select stages with -target")
 	}
-	w, loaded, err := load(c)
+	w, loaded, err := cmdline.Load(c)
 	if err != nil {
 		return err
 	}
@@ -55,14 +56,14 @@ func runPlan(c *cli.Context) error {
 		}
 	}
 	if c.Bool("json") {
-		if err := printJSON(c, doc); err != nil {
+		if err := cmdline.JSON(c, doc); err != nil {
 			return err
 		}
 	} else if err := printPlan(c, w.Store, plan, c.String("out")); err != nil {
 		return err
 	}
 	if c.Bool("detailed-exitcode") && plan.Stale() {
-		return fail(exitWork)
+		return cmdline.Exit(cmdline.ExitWork)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/internal/view"
@@ -41,7 +42,7 @@ func newProgress(c *cli.Context, s *graph.Store, plan *graph.Plan) *progress {
 	}
 	p.counts.Waiting = len(p.left)
 	if !p.json {
-		p.view = view.NewProgress(c.App.Writer, viewOptions(c), time.Now)
+		p.view = view.NewProgress(c.App.Writer, cmdline.View(c), time.Now)
 		p.view.Animate(time.Second)
 	}
 	return p
@@ -154,7 +155,7 @@ func (p *progress) failure(e graph.Event) view.Failure {
 			continue
 		}
 		f.Kept = append(f.Kept, o.Name)
-		if o.Name == program.RoleStderr {
+		if o.Name == program.RoleStderr && o.Sensitivity != cache.Sensitive {
 			if line := lastLine(p.store, o); line != "" {
 				f.Quote, f.From = line, "last line of stderr"
 			}

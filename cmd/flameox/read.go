@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/internal/address"
@@ -126,13 +127,13 @@ func runsCommand() *cli.Command {
 		Description: "Newest last. ADDRESS may have * and ?, and selects every instance where it names none.",
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "limit", Value: 50, Usage: "the newest `N`; 0 for all"},
-			jsonFlag,
+			cmdline.JSONFlag,
 		},
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 1 {
 				return flags.Usage(c, "runs takes at most one address")
 			}
-			w, err := open(c)
+			w, err := cmdline.Open(c)
 			if err != nil {
 				return err
 			}
@@ -155,25 +156,28 @@ func showCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "rows", Usage: "print the rows of `TABLE` instead"},
 			&cli.IntFlag{Name: "limit", Value: 50, Usage: "at most `N` rows; 0 for all"},
-			jsonFlag,
+			cmdline.JSONFlag, cmdline.SensitiveFlag,
 		},
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {
 				return flags.Usage(c, "show takes one run, address or plan file")
 			}
 			name := c.Args().First()
-			w, err := open(c)
+			w, err := cmdline.Open(c)
 			if err != nil {
 				return err
 			}
 			rec, err := findRun(c, w, name)
-			if err != nil && fileExists(name) {
+			if err != nil && cmdline.IsFile(name) {
 				return showPlan(c, name)
 			}
 			if err != nil {
 				return err
 			}
 			if table := c.String("rows"); table != "" {
+				if err := cmdline.MayShow(c, rec); err != nil {
+					return err
+				}
 				return printRows(c, w.Store, rec, table)
 			}
 			return printRun(c, w.Store, rec)
@@ -194,7 +198,7 @@ func showPlan(c *cli.Context, path string) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if c.Bool("json") {
-		return printJSON(c, doc)
+		return cmdline.JSON(c, doc)
 	}
 	return printPlanDocument(c, doc)
 }
@@ -204,6 +208,7 @@ func logsCommand() *cli.Command {
 		Name: "logs", Usage: "print what a run wrote to its standard streams", ArgsUsage: "RUN|ADDRESS",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "stream", Usage: "only `stdout` or stderr"},
+			cmdline.SensitiveFlag,
 		},
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {
@@ -213,12 +218,15 @@ func logsCommand() *cli.Command {
 			if stream != "" && stream != program.RoleStdout && stream != program.RoleStderr {
 				return flags.Usage(c, "-stream is %q; give stdout or stderr", stream)
 			}
-			w, err := open(c)
+			w, err := cmdline.Open(c)
 			if err != nil {
 				return err
 			}
 			rec, err := findRun(c, w, c.Args().First())
 			if err != nil {
+				return err
+			}
+			if err := cmdline.MayShow(c, rec); err != nil {
 				return err
 			}
 			return printLogs(c, w.Store, rec, stream)
@@ -257,12 +265,12 @@ func diffCommand() *cli.Command {
 	return &cli.Command{
 		Name: "diff", Usage: "say whether two runs may be compared, and in what they differ", ArgsUsage: "A B",
 		Description: "A and B are runs or addresses. Exits 3 where they are incomparable.",
-		Flags:       []cli.Flag{jsonFlag},
+		Flags:       []cli.Flag{cmdline.JSONFlag},
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 2 {
 				return flags.Usage(c, "diff takes two runs or addresses")
 			}
-			w, err := open(c)
+			w, err := cmdline.Open(c)
 			if err != nil {
 				return err
 			}
@@ -279,7 +287,7 @@ func diffCommand() *cli.Command {
 				return err
 			}
 			if d.Verdict == graph.Incomparable {
-				return fail(exitLost)
+				return cmdline.Exit(cmdline.ExitLost)
 			}
 			return nil
 		},
@@ -290,12 +298,12 @@ func whyCommand() *cli.Command {
 	return &cli.Command{
 		Name: "why", Usage: "explain the decision about one stage", ArgsUsage: "ADDRESS",
 		Description: "Compares what the stage's key is made of now with its newest run, or with the run given by -since.",
-		Flags:       append([]cli.Flag{&cli.StringFlag{Name: "since", Usage: "compare with `RUN`"}, jsonFlag}, varFlags...),
+		Flags:       append([]cli.Flag{&cli.StringFlag{Name: "since", Usage: "compare with `RUN`"}, cmdline.JSONFlag}, cmdline.VarFlags...),
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {
 				return flags.Usage(c, "why takes one address")
 			}
-			w, loaded, err := load(c)
+			w, loaded, err := cmdline.Load(c)
 			if err != nil {
 				return err
 			}

@@ -2,56 +2,20 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
-	"github.com/hashicorp/hcl/v2"
 	"github.com/urfave/cli/v2"
 
+	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/graph/facet"
-	"github.com/flameox/flameox/graph/fsck"
 	"github.com/flameox/flameox/internal/address"
 	"github.com/flameox/flameox/internal/digest"
 	"github.com/flameox/flameox/internal/host"
 	"github.com/flameox/flameox/internal/view"
-	"github.com/flameox/flameox/lang/render"
-	"github.com/flameox/flameox/stages"
 )
-
-// viewOptions are what standard output can show, and what the global flags ask for.
-func viewOptions(c *cli.Context) view.Options {
-	o := view.Detect(os.Stdout, os.Getenv)
-	if c.Bool("no-color") {
-		o.Color = false
-	}
-	if c.Bool("ascii") {
-		o.ASCII = true
-	}
-	return o
-}
-
-func printDiagnostics(c *cli.Context, diags hcl.Diagnostics, files map[string]*hcl.File) {
-	o := view.Detect(os.Stderr, os.Getenv)
-	render.Text(c.App.ErrWriter, diags, files, render.Options{
-		Color: o.Color && !c.Bool("no-color"), Width: o.Width, ASCII: o.ASCII || c.Bool("ascii"),
-	})
-}
-
-func printValidation(c *cli.Context, x *stages.Experiment, files map[string]*hcl.File, diags hcl.Diagnostics) error {
-	if c.Bool("json") {
-		return render.JSON(c.App.Writer, diags, files)
-	}
-	if len(diags) > 0 {
-		printDiagnostics(c, diags, files)
-	}
-	if x != nil {
-		fmt.Fprintf(c.App.Writer, "The configuration is valid: %s.\n", view.Plural(len(x.Graph.Nodes), "instance", "instances"))
-	}
-	return nil
-}
 
 var viewStates = map[graph.State]view.State{
 	graph.Cached: view.Cached, graph.Run: view.Run, graph.TopUp: view.TopUp, graph.MayRun: view.MayRun,
@@ -68,11 +32,11 @@ func printPlan(c *cli.Context, s *graph.Store, p *graph.Plan, saved string) erro
 	}
 	v := planView(p.Document(s, nil), at)
 	v.Saved = saved
-	return v.Write(c.App.Writer, viewOptions(c))
+	return v.Write(c.App.Writer, cmdline.View(c))
 }
 
 func printPlanDocument(c *cli.Context, doc *graph.PlanDocument) error {
-	return planView(doc, nil).Write(c.App.Writer, viewOptions(c))
+	return planView(doc, nil).Write(c.App.Writer, cmdline.View(c))
 }
 
 // planView groups the stages by block, in the order in which blocks first appear; where says when and on what host the result of a
@@ -186,7 +150,7 @@ func printWhy(c *cli.Context, s *graph.Store, x *graph.Explanation) error {
 		for _, f := range x.Same {
 			doc.Same = append(doc.Same, f.Name)
 		}
-		return printJSON(c, doc)
+		return cmdline.JSON(c, doc)
 	}
 	v := &view.Why{Address: d.Node.Address.String(), State: viewStates[d.State]}
 	if x.Since != nil {
@@ -210,7 +174,7 @@ func printWhy(c *cli.Context, s *graph.Store, x *graph.Explanation) error {
 	if d.Block != nil {
 		v.Notes = append(v.Notes, d.Block.Error())
 	}
-	return v.Write(c.App.Writer, viewOptions(c))
+	return v.Write(c.App.Writer, cmdline.View(c))
 }
 
 // whySentence is the reason in a sentence where no fact of the key moved.
@@ -266,32 +230,6 @@ func notNil[T any](s []T) []T {
 		return []T{}
 	}
 	return s
-}
-
-func printFsck(c *cli.Context, r *fsck.Report) error {
-	lost := false
-	for i := range r.Problems {
-		lost = lost || r.Problems[i].Loss
-	}
-	if c.Bool("json") {
-		if err := printJSON(c, r); err != nil {
-			return err
-		}
-	} else {
-		for i := range r.Problems {
-			fmt.Fprintln(c.App.Writer, r.Problems[i].Line())
-		}
-		checked := "checked"
-		if r.Full {
-			checked = "read and checked"
-		}
-		fmt.Fprintf(c.App.Writer, "%s, %s (%s) %s: %s.\n", view.Plural(r.Runs, "run", "runs"), view.Plural(r.Blobs, "artifact", "artifacts"),
-			view.Bytes(r.Bytes), checked, view.Plural(len(r.Problems), "problem", "problems"))
-	}
-	if lost {
-		return fail(exitLost)
-	}
-	return nil
 }
 
 // invalidText is why a run is not valid, in one line.

@@ -11,10 +11,12 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/graph/fsck"
 	"github.com/flameox/flameox/internal/schema"
+	"github.com/flameox/flameox/lang/reference"
 	"github.com/flameox/flameox/lang/render"
 	"github.com/flameox/flameox/schemas"
 )
@@ -37,13 +39,15 @@ var documents = map[string]struct {
 	"tables":      {"The tables of the evidence: flameox tables -json", tablesDocument{}},
 	"validate":    {"Diagnostics of a configuration: flameox validate -json", render.Document{}},
 	"fsck":        {"The state of a store: flameox fsck -json", fsck.Report{}},
+	"audit":       {"What came out of pure stages that were run again: flameox audit -json", auditDocument{}},
+	"schema":      {"The language: flameox schema -json", reference.Document{}},
 	"version":     {"The version: flameox version -json", versionDocument{}},
 }
 
 func TestSchemasAreThoseOfTheTypes(t *testing.T) {
 	g, err := schema.New(map[string]string{
 		"flameox": ".", "graph": "../../graph", "cache": "../../graph/cache", "facet": "../../graph/facet", "fsck": "../../graph/fsck",
-		"address": "../../internal/address", "render": "../../lang/render",
+		"address": "../../internal/address", "render": "../../lang/render", "reference": "../../lang/reference",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +142,7 @@ check "c" {
 		"in.txt": "x",
 	})
 	fits(t, "plan", p.want(0, "plan", "-json"))
-	lines := strings.Split(strings.TrimSpace(p.want(exitSome, "apply", "-json")), "\n")
+	lines := strings.Split(strings.TrimSpace(p.want(cmdline.ExitSome, "apply", "-json")), "\n")
 	for _, l := range lines[:len(lines)-1] {
 		fits(t, "apply-event", l)
 	}
@@ -158,12 +162,15 @@ check "c" {
 	fits(t, "run", p.want(0, "show", "-json", "capture.command.bad"))
 	fits(t, "run", p.want(0, "show", "capture.command.good:n=2", "-json"))
 	fits(t, "diff", p.want(0, "diff", "-json", "capture.command.good:n=1", "capture.command.good:n=2"))
-	fits(t, "diff", p.want(exitLost, "diff", "-json", "capture.command.good:n=1", "capture.command.bad"))
+	fits(t, "diff", p.want(cmdline.ExitLost, "diff", "-json", "capture.command.good:n=1", "capture.command.bad"))
 	fits(t, "graph", p.want(0, "graph", "-json"))
 	fits(t, "tables", p.want(0, "tables", "-json"))
 	fits(t, "tables", p.want(0, "tables", "runs", "-json"))
 	fits(t, "validate", p.want(0, "validate", "-json"))
 	fits(t, "fsck", p.want(0, "fsck", "-json"))
+	fits(t, "schema", p.want(0, "schema", "-json"))
+	fits(t, "schema", p.want(0, "schema", "-json", "capture", "pprof"))
+	fits(t, "tables", p.want(0, "schema", "-json", "tables", "runs"))
 	fits(t, "version", p.want(0, "version", "-json"))
 	p.write("broken.flameox.hcl", "workload \"w\" {\n  comand = 1\n}\n")
 	fits(t, "validate", p.want(1, "validate", "-json"))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/internal/flags"
@@ -26,7 +27,7 @@ func shellCommand() *cli.Command {
 			if c.NArg() != 1 {
 				return flags.Usage(c, "shell takes one run or address")
 			}
-			w, err := openWorkspace(c) // a person works in the shell: it does not step back
+			w, err := cmdline.OpenWorkspace(c) // a person works in the shell: it does not step back
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
 	"github.com/flameox/flameox/evidence"
 	"github.com/flameox/flameox/evidence/columns"
 	"github.com/flameox/flameox/graph"
@@ -39,7 +40,7 @@ func printRuns(c *cli.Context, s *graph.Store, list []*cache.Summary) error {
 			}
 			doc.Runs = append(doc.Runs, row)
 		}
-		return printJSON(c, doc)
+		return cmdline.JSON(c, doc)
 	}
 	t := view.Table{
 		Columns: []view.Column{{Title: "run", Keep: true}, {Title: "stage", Path: true}, {Title: "attempt", Right: true}, {Title: "result"}, {Title: "took", Right: true}, {Title: "when"}, {Title: "host"}},
@@ -56,12 +57,12 @@ func printRuns(c *cli.Context, s *graph.Store, list []*cache.Summary) error {
 		}
 		t.Rows = append(t.Rows, []string{r.Run, stage, strconv.Itoa(r.Attempt), result, view.Duration(r.Wall), r.Started.Local().Format("2006-01-02 15:04:05"), r.Host})
 	}
-	return t.Write(c.App.Writer, viewOptions(c))
+	return t.Write(c.App.Writer, cmdline.View(c))
 }
 
 func printRun(c *cli.Context, s *graph.Store, rec *cache.Record) error {
 	if c.Bool("json") {
-		return printJSON(c, rec)
+		return cmdline.JSON(c, rec)
 	}
 	v := view.RunDetails{
 		Run: rec.Run, Address: rec.Address, Kind: rec.Kind, Good: rec.Valid(), Status: "valid",
@@ -112,7 +113,7 @@ func printRun(c *cli.Context, s *graph.Store, rec *cache.Record) error {
 		}
 		v.Outputs = append(v.Outputs, out)
 	}
-	return v.Write(c.App.Writer, viewOptions(c))
+	return v.Write(c.App.Writer, cmdline.View(c))
 }
 
 func attemptText(rec *cache.Record) string {
@@ -148,12 +149,12 @@ func viewNotes(notes []cache.Note) (out []view.Note) {
 
 func printDiff(c *cli.Context, d *graph.RunDiff) error {
 	if c.Bool("json") {
-		return printJSON(c, diffDocument{
+		return cmdline.JSON(c, diffDocument{
 			Format: 1, A: d.A.Run, B: d.B.Run, Verdict: d.Verdict, Why: notNil(d.Why), Changes: notNil(d.Changes),
 			Files: notNil(d.Files), Covariates: notNil(d.Covariates),
 		})
 	}
-	return diffView(d).Write(c.App.Writer, viewOptions(c))
+	return diffView(d).Write(c.App.Writer, cmdline.View(c))
 }
 
 func diffView(d *graph.RunDiff) *view.Diff {
@@ -221,7 +222,7 @@ func printRows(c *cli.Context, s *graph.Store, rec *cache.Record, name string) e
 	if total > len(rows) {
 		v.Footer = fmt.Sprintf("%s of %s rows; -limit 0 shows all.", view.Count(len(rows)), view.Count(total))
 	}
-	return v.Write(c.App.Writer, viewOptions(c))
+	return v.Write(c.App.Writer, cmdline.View(c))
 }
 
 // rowFiles are the Parquet parts of a run: its own, and those of the extractions that are linked to it.
@@ -274,7 +275,7 @@ func printRowsJSON(c *cli.Context, shown []evidence.Column, rows [][]any) error 
 			out[i][col.Name] = r[k]
 		}
 	}
-	return printJSON(c, out)
+	return cmdline.JSON(c, out)
 }
 
 func printTables(c *cli.Context, tables []evidence.Table) error {
@@ -283,18 +284,18 @@ func printTables(c *cli.Context, tables []evidence.Table) error {
 		for i := range tables {
 			doc.Tables = append(doc.Tables, tableDocument(&tables[i]))
 		}
-		return printJSON(c, doc)
+		return cmdline.JSON(c, doc)
 	}
 	v := view.Table{Columns: []view.Column{{Title: "table", Keep: true}, {Title: "columns", Right: true}, {Title: "a row is"}}}
 	for _, t := range tables {
 		v.Rows = append(v.Rows, []string{t.Name, strconv.Itoa(len(t.Columns)), t.Doc})
 	}
-	return v.Write(c.App.Writer, viewOptions(c))
+	return v.Write(c.App.Writer, cmdline.View(c))
 }
 
 func printTable(c *cli.Context, t *evidence.Table) error {
 	if c.Bool("json") {
-		return printJSON(c, tablesDocument{Format: 1, Tables: []tableDoc{tableDocument(t)}})
+		return cmdline.JSON(c, tablesDocument{Format: 1, Tables: []tableDoc{tableDocument(t)}})
 	}
 	fmt.Fprintf(c.App.Writer, "%s: %s.\n\n", t.Name, strings.TrimSuffix(t.Doc, "."))
 	v := view.Table{Columns: []view.Column{{Title: "column", Keep: true}, {Title: "type", Keep: true}, {Title: "unit"}, {Title: "is"}, {Title: "from"}}}
@@ -305,7 +306,7 @@ func printTable(c *cli.Context, t *evidence.Table) error {
 		}
 		v.Rows = append(v.Rows, []string{col.Name, typ, col.Unit, col.Doc, col.Source})
 	}
-	return v.Write(c.App.Writer, viewOptions(c))
+	return v.Write(c.App.Writer, cmdline.View(c))
 }
 
 func tableDocument(t *evidence.Table) tableDoc {

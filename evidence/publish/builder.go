@@ -27,7 +27,9 @@ type builder struct {
 	oldest   int64
 	segments int // written so far, for their names
 	report   *Report
-	made     []string // directories to sync
+	set      set       // identity of what is in it so far
+	left     []LeftOut // that could not be read while it was written
+	made     []string  // directories to sync
 }
 
 func (b *builder) step(op, path string) error {

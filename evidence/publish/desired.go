@@ -19,12 +19,14 @@ type Part struct {
 	Provider string
 	Path     string        // of the immutable file; only read where the part is not published yet
 	Digest   digest.Digest // of its content
+	From     string        // address of the stage that made it; only messages say it
 }
 
 // RunRef is one row of the runs table that should be visible. Digest changes when the row does.
 type RunRef struct {
 	Run    string
 	Digest digest.Digest
+	From   string // address of the stage; only messages say it
 }
 
 // Desired is what should be visible.
@@ -44,7 +46,7 @@ func Rows(rows []evidence.Run) ([]RunRef, func(string) (*evidence.Run, error), e
 		if err != nil {
 			return nil, nil, fmt.Errorf("run %s: %w", rows[i].Run, err)
 		}
-		refs[i] = RunRef{rows[i].Run, digest.Sum(b)}
+		refs[i] = RunRef{rows[i].Run, digest.Sum(b), rows[i].Address}
 		index[rows[i].Run] = i
 	}
 	return refs, func(run string) (*evidence.Run, error) {
@@ -64,42 +66,52 @@ type source struct {
 	key
 	digest digest.Digest
 	path   string // "" of a row of the runs table
+	from   string
 }
 
-// byTable sorts the desired parts by table. It refuses what could not be published.
-func (d *Desired) byTable() (map[string][]source, error) {
-	out := map[string][]source{}
+// byTable sorts the desired parts by table, and says which could be part of no view. Records can be of another version, so one that
+// this one cannot place stands in nobody's way but its own.
+func (d *Desired) byTable() (map[string][]source, []LeftOut) {
 	type full struct {
 		table string
 		key
 	}
-	seen := make(map[full]bool, len(d.Parts)+len(d.Runs))
-	add := func(table string, s source) error {
-		if s.run == "" || s.digest.IsZero() {
-			return fmt.Errorf("publishing to table %s: a part has no run or no digest", table)
-		}
-		k := full{table, s.key}
-		if seen[k] {
-			return fmt.Errorf("publishing to table %s: run %s has two parts of the provider %q", table, s.run, s.provider)
-		}
-		seen[k] = true
-		out[table] = append(out[table], s)
-		return nil
+	type named struct {
+		table string
+		source
 	}
+	all := make([]named, 0, len(d.Parts)+len(d.Runs))
 	for _, p := range d.Parts {
-		if _, ok := evidence.Lookup(p.Table); !ok || p.Table == evidence.RunsTable {
-			return nil, fmt.Errorf("publishing run %s: %q is no table that parts can fill", p.Run, p.Table)
-		}
-		if err := add(p.Table, source{key{p.Run, p.Provider}, p.Digest, p.Path}); err != nil {
-			return nil, err
-		}
+		all = append(all, named{p.Table, source{key{p.Run, p.Provider}, p.Digest, p.Path, p.From}})
 	}
 	for _, r := range d.Runs {
-		if err := add(evidence.RunsTable, source{key{run: r.Run}, r.Digest, ""}); err != nil {
-			return nil, err
-		}
+		all = append(all, named{evidence.RunsTable, source{key{run: r.Run}, r.Digest, "", r.From}})
 	}
-	return out, nil
+	count := make(map[full]int, len(all))
+	for _, s := range all {
+		count[full{s.table, s.key}]++
+	}
+	out := map[string][]source{}
+	var refused []LeftOut
+	for i, s := range all {
+		k := full{s.table, s.key}
+		_, known := evidence.Lookup(s.table)
+		why, try := "", again(s.from)
+		switch {
+		case !known || (s.table == evidence.RunsTable && i < len(d.Parts)):
+			why, try = "it is no table that parts can fill", "use the version of flameox that made it, or "+try
+		case s.run == "" || s.digest.IsZero():
+			why = "its record names no run or no content"
+		case count[k] > 1:
+			why = fmt.Sprintf("its record names %d parts where one can be", count[k])
+		}
+		if why == "" {
+			out[s.table] = append(out[s.table], s.source)
+			continue
+		}
+		refused = append(refused, leftOut(s.table, s.source, why, try))
+	}
+	return out, refused
 }
 
 // set is the identity of a set of parts: the sum of the digests of its members, lane by lane. Adding and

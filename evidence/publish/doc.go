@@ -17,6 +17,9 @@
 // few files and a row is rewritten a logarithmic number of times. A part that was superseded has its segment
 // rewritten at once: a glob cannot know what to skip.
 //
+// A part that cannot be read costs its own rows and no others: it is left out as a whole, the generation and the report say so, and
+// every publication tries it again. One bad file must not keep a thousand good ones from being asked.
+//
 // Nothing here is an original. Everything can be rebuilt from the parts in the store, and is when the view
 // cannot be understood. The package never takes a lock (one writer at a time is the caller's duty), never
 // opens a network connection, and never reads a part it does not have to publish.

@@ -11,6 +11,8 @@ func FuzzManifest(f *testing.F) {
 	f.Add(`{"format":"flameox evidence manifest 1","generation":3,"created":"2026-05-01T12:00:00Z","oldest":1,"set":"` + strings.Repeat("0a", 32) +
 		`","tables":[{"name":"runs","schema":"x","segments":[{"name":"00000003-0","rows":1,"bytes":10,"parts":1,"first":"a","last":"b"}]}]}`)
 	f.Add(`{"format":"flameox evidence manifest 1","generation":1,"oldest":1,"tables":[{"name":"../x"}]}`)
+	f.Add(`{"format":"flameox evidence manifest 1","generation":1,"oldest":1,"tables":[],"left_out":[{"table":"frames","run":"a","provider":"p","digest":"` +
+		strings.Repeat("0a", 32) + `","lost":true,"why":"gone","try":"again"}]}`)
 	f.Add(`{"format":"flameox evidence manifest 2"}`)
 	f.Add(`[]`)
 	f.Fuzz(func(t *testing.T, text string) {
@@ -34,7 +36,7 @@ func FuzzManifest(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what was accepted is refused when written again: %v\n%s", err, b)
 		}
-		if again.Set != m.Set || len(again.Tables) != len(m.Tables) {
+		if again.Set != m.Set || len(again.Tables) != len(m.Tables) || !sameLeftOut(again.LeftOut, m.LeftOut) {
 			t.Fatalf("reading again differs: %+v %+v", again, m)
 		}
 	})

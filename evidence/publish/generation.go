@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,11 +28,12 @@ const emptySegment = "empty"
 // manifest says what a generation holds.
 type manifest struct {
 	Format     string    `json:"format"`
-	Generation int64     `json:"generation"` // from 1
-	Created    time.Time `json:"created"`    // when it replaced the one before
-	Oldest     int64     `json:"oldest"`     // the oldest generation that may still be on disk
-	Set        set       `json:"set"`        // identity of everything published
-	Tables     []table   `json:"tables"`     // every table that the writing version knew
+	Generation int64     `json:"generation"`         // from 1
+	Created    time.Time `json:"created"`            // when it replaced the one before
+	Oldest     int64     `json:"oldest"`             // the oldest generation that may still be on disk
+	Set        set       `json:"set"`                // identity of everything published
+	Tables     []table   `json:"tables"`             // every table that the writing version knew
+	LeftOut    []LeftOut `json:"left_out,omitempty"` // sorted
 }
 
 type table struct {
@@ -95,6 +97,9 @@ func Pin(dir string) (*Generation, error) {
 	}
 	return &Generation{Dir: target, Number: m.Generation, Created: m.Created, m: m}, nil
 }
+
+// LeftOut is what should be in the generation and is not, because it could not be read when it was published.
+func (g *Generation) LeftOut() []LeftOut { return slices.Clone(g.m.LeftOut) }
 
 // Files are the paths of a table's Parquet files, none where the table has no row.
 func (g *Generation) Files(name string) []string {

@@ -37,24 +37,37 @@ func (i *item) weight() int64 { return i.bytes + rowWeight*i.rows }
 // whole says that the item is an existing segment that may be linked as it is.
 func (i *item) whole() bool { return i.segment != nil && i.keep == nil }
 
-// tablePlan is what happens to one table: each group of items becomes one segment.
+// tablePlan is what happens to one table.
 type tablePlan struct {
 	def    *evidence.Table
-	groups [][]item
-	moved  bool // something is not as in the old generation
-	set    set  // what the identity of the view changes by
+	stays  []item   // of the old generation
+	fresh  []source // that the old generation has not; which of them can be read is not known yet
+	gone   bool     // something of the old generation is no longer desired
+	set    set      // what the identity of the view changes by, the fresh ones left aside
 	report Report
+}
+
+// groups says what the table's segments are made of: each group becomes one.
+func (p *tablePlan) groups(sizes func(source) int64) [][]item {
+	items := p.stays
+	if len(p.fresh) > 0 {
+		fresh := item{fresh: p.fresh}
+		for _, s := range p.fresh {
+			fresh.bytes += sizes(s)
+		}
+		items = append(items, fresh)
+	}
+	return group(items)
 }
 
 // planTable compares the desired parts with a table of the old generation. scope is the runs that desired
 // speaks of; nil is all of them.
-func planTable(g *Generation, def *evidence.Table, desired []source, scope map[string]bool, sizes func(source) int64) (*tablePlan, error) {
+func planTable(g *Generation, def *evidence.Table, desired []source, scope map[string]bool) (*tablePlan, error) {
 	p := &tablePlan{def: def}
 	want := make(map[key]source, len(desired))
 	for _, s := range desired {
 		want[s.key] = s
 	}
-	var items []item
 	if g != nil && g.m.table(def.Name) != nil {
 		for i := range g.m.table(def.Name).Segments {
 			seg := &g.m.table(def.Name).Segments[i]
@@ -63,25 +76,16 @@ func planTable(g *Generation, def *evidence.Table, desired []source, scope map[s
 				return nil, &viewError{err}
 			}
 			if it != nil {
-				items = append(items, *it)
+				p.stays = append(p.stays, *it)
 			}
 		}
 	}
-	fresh := item{}
 	for _, s := range desired {
 		if _, still := want[s.key]; !still {
 			continue
 		}
-		fresh.fresh = append(fresh.fresh, s)
-		fresh.bytes += sizes(s)
-		p.set.add(member(def.Name, s.key, s.digest))
-		p.report.Added++
-		p.moved = true
+		p.fresh = append(p.fresh, s)
 	}
-	if len(fresh.fresh) > 0 {
-		items = append(items, fresh)
-	}
-	p.groups = group(items)
 	return p, nil
 }
 
@@ -133,7 +137,7 @@ func (p *tablePlan) keep(g *Generation, seg *segment, want map[key]source, scope
 		it.entries = entries
 		return it, nil
 	}
-	p.moved = true
+	p.gone = true
 	if len(keep) == 0 {
 		return nil, nil
 	}
@@ -196,21 +200,3 @@ type viewError struct{ err error }
 
 func (e *viewError) Error() string { return fmt.Sprintf("the published view: %v", e.err) }
 func (e *viewError) Unwrap() error { return e.err }
-
-// PartError says which part could not be published.
-type PartError struct {
-	Run, Table, Provider string
-	Path                 string // "" of a row of the runs table
-	Err                  error
-}
-
-// Error names the part.
-func (e *PartError) Error() string {
-	if e.Table == evidence.RunsTable {
-		return fmt.Sprintf("publishing the row of run %s: %v", e.Run, e.Err)
-	}
-	return fmt.Sprintf("publishing table %s of run %s from %s: %v; apply again to produce it anew", e.Table, e.Run, e.Path, e.Err)
-}
-
-// Unwrap is the cause.
-func (e *PartError) Unwrap() error { return e.Err }

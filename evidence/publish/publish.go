@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/flameox/flameox/evidence"
@@ -41,20 +42,22 @@ type Report struct {
 	Bytes      int64  // bytes of them
 	Rows       int64  // rows of the view, of all tables
 	Expired    int    // old generations deleted
+	// LeftOut is what should be visible and could not be read, by table, run and provider. Every publication tries it again.
+	LeftOut  []LeftOut
+	NewlyOut []LeftOut // of LeftOut, what the generation before was not without
 }
 
 // ErrRebuild says that an Update cannot continue from what is there: call Publish with everything.
 var ErrRebuild = errors.New("the published evidence has to be rebuilt from all parts")
 
-// Publish makes the view show exactly what is desired. Where it already does, nothing is written.
+// Publish makes the view show what is desired, without the parts and runs that cannot be read: those are in the report. Where it
+// already does, nothing is written.
 func (p *Publisher) Publish(ctx context.Context, d Desired) (Report, error) {
+	byTable, refused := d.byTable()
+	w := work{byTable: byTable, refused: refused, load: d.Load}
 	old, why := p.current()
 	if old == nil {
-		return p.rebuild(ctx, d, why)
-	}
-	byTable, err := d.byTable()
-	if err != nil {
-		return Report{}, err
+		return p.rebuild(ctx, w, why)
 	}
 	var s set
 	for name, sources := range byTable {
@@ -62,17 +65,18 @@ func (p *Publisher) Publish(ctx context.Context, d Desired) (Report, error) {
 			s.add(member(name, src.key, src.digest))
 		}
 	}
-	if s == old.m.Set {
-		return p.unchanged(old), nil
+	sortLeftOut(refused)
+	if s == old.m.Set && sameLeftOut(refused, old.m.LeftOut) {
+		return p.unchanged(old, refused), nil
 	}
-	report, err := p.publish(ctx, old, d, byTable, nil)
+	report, err := p.publish(ctx, old, w)
 	if v := (*viewError)(nil); errors.As(err, &v) {
-		return p.rebuild(ctx, d, v.Error())
+		return p.rebuild(ctx, w, v.Error())
 	}
 	return report, err
 }
 
-// Update makes the view show exactly what is desired of the given runs and leaves the others alone: a run of
+// Update makes the view show what is desired of the given runs and leaves the others alone: a run of
 // them that desired does not mention disappears. Its cost follows from the runs, not from what is published.
 // ErrRebuild is returned where the view cannot be continued from.
 func (p *Publisher) Update(ctx context.Context, d Desired, runs []string) (Report, error) {
@@ -80,39 +84,39 @@ func (p *Publisher) Update(ctx context.Context, d Desired, runs []string) (Repor
 	if old == nil {
 		return Report{}, fmt.Errorf("%w: %s", ErrRebuild, why)
 	}
-	byTable, err := d.byTable()
-	if err != nil {
-		return Report{}, err
-	}
 	scope := make(map[string]bool, len(runs))
 	for _, r := range runs {
 		scope[r] = true
 	}
-	for _, sources := range byTable {
-		for _, s := range sources {
-			if !scope[s.run] {
-				return Report{}, fmt.Errorf("publishing run %s: it is not among the runs of the update", s.run)
-			}
+	for _, part := range d.Parts {
+		if !scope[part.Run] {
+			return Report{}, fmt.Errorf("publishing run %s: it is not among the runs of the update", part.Run)
 		}
 	}
-	report, err := p.publish(ctx, old, d, byTable, scope)
+	for _, r := range d.Runs {
+		if !scope[r.Run] {
+			return Report{}, fmt.Errorf("publishing run %s: it is not among the runs of the update", r.Run)
+		}
+	}
+	byTable, refused := d.byTable()
+	report, err := p.publish(ctx, old, work{byTable: byTable, refused: refused, load: d.Load, scope: scope})
 	if v := (*viewError)(nil); errors.As(err, &v) {
 		return Report{}, fmt.Errorf("%w: %w", ErrRebuild, err)
 	}
 	return report, err
 }
 
-// Rebuild writes the view anew, whatever is there.
-func (p *Publisher) Rebuild(ctx context.Context, d Desired) (Report, error) {
-	return p.rebuild(ctx, d, "asked for")
+// work is what one publication is about.
+type work struct {
+	byTable map[string][]source
+	refused []LeftOut // that no view could hold
+	load    func(string) (*evidence.Run, error)
+	scope   map[string]bool // runs that it speaks of; nil is all of them
 }
 
-func (p *Publisher) rebuild(ctx context.Context, d Desired, why string) (Report, error) {
-	byTable, err := d.byTable()
-	if err != nil {
-		return Report{}, err
-	}
-	report, err := p.publish(ctx, nil, d, byTable, nil)
+func (p *Publisher) rebuild(ctx context.Context, w work, why string) (Report, error) {
+	w.scope = nil
+	report, err := p.publish(ctx, nil, w)
 	report.Rebuilt = why
 	return report, err
 }
@@ -132,8 +136,8 @@ func (p *Publisher) current() (*Generation, string) {
 	return g, ""
 }
 
-func (p *Publisher) unchanged(g *Generation) Report {
-	r := Report{Generation: g.Number}
+func (p *Publisher) unchanged(g *Generation, left []LeftOut) Report {
+	r := Report{Generation: g.Number, LeftOut: left}
 	for _, t := range g.m.Tables {
 		r.Rows += g.Rows(t.Name)
 	}
@@ -141,36 +145,57 @@ func (p *Publisher) unchanged(g *Generation) Report {
 }
 
 // publish makes a generation of old and the desired parts and switches to it.
-func (p *Publisher) publish(ctx context.Context, old *Generation, d Desired, byTable map[string][]source, scope map[string]bool) (_ Report, err error) {
+func (p *Publisher) publish(ctx context.Context, old *Generation, w work) (_ Report, err error) {
 	var plans []*tablePlan
 	report := Report{}
-	moved := old == nil
+	gone := old == nil
 	total := set{}
+	left := slices.Clone(w.refused)
+	var before []LeftOut
 	if old != nil {
-		total = old.m.Set
+		total, before = old.m.Set, old.m.LeftOut
+	}
+	for _, l := range before {
+		if w.scope != nil && !w.scope[l.Run] {
+			left = append(left, l)
+		}
 	}
 	for _, def := range evidence.Tables() {
-		plan, err := planTable(old, &def, byTable[def.Name], scope, sizeOf)
+		plan, err := planTable(old, &def, w.byTable[def.Name], w.scope)
 		if err != nil {
 			return Report{}, err
 		}
 		total.add(plan.set)
-		moved = moved || plan.moved
-		report.Added += plan.report.Added
+		gone = gone || plan.gone
 		report.Superseded += plan.report.Superseded
 		report.Removed += plan.report.Removed
 		plans = append(plans, plan)
 	}
-	if !moved {
-		return p.unchanged(old), nil
+	if !gone {
+		// Parts that stay unreadable must not cost a generation each time.
+		bad, good, err := examine(ctx, plans, w.load)
+		if err != nil {
+			return Report{}, err
+		}
+		if !good {
+			left = append(left, bad...)
+			sortLeftOut(left)
+			if sameLeftOut(left, before) {
+				return p.unchanged(old, left), nil
+			}
+			for _, plan := range plans {
+				plan.fresh = nil
+			}
+		}
 	}
 	b, err := p.begin(ctx, old, &report)
 	if err != nil {
 		return Report{}, fmt.Errorf("publishing evidence at %s: %w", p.dir, err)
 	}
-	m := &manifest{Format: manifestFormat, Generation: b.number, Created: p.now().UTC(), Oldest: b.oldest, Set: total}
+	b.set, b.left = total, left
+	m := &manifest{Format: manifestFormat, Generation: b.number, Created: p.now().UTC(), Oldest: b.oldest}
 	for _, plan := range plans {
-		t, err := b.table(plan, old, d.Load)
+		t, err := b.table(plan, old, w.load)
 		if err != nil {
 			b.abandon()
 			return Report{}, fmt.Errorf("publishing evidence at %s: %w", p.dir, err)
@@ -180,11 +205,35 @@ func (p *Publisher) publish(ctx context.Context, old *Generation, d Desired, byT
 		}
 		m.Tables = append(m.Tables, t)
 	}
+	sortLeftOut(b.left)
+	m.Set, m.LeftOut = b.set, b.left
 	if err := b.commit(m); err != nil {
 		return Report{}, fmt.Errorf("publishing evidence at %s: %w", p.dir, err)
 	}
-	report.Generation, report.Changed = b.number, true
+	report.Generation, report.Changed, report.LeftOut = b.number, true, slices.Clone(b.left)
+	report.NewlyOut = newlyOut(report.LeftOut, before)
 	return report, nil
+}
+
+// examine looks at new parts until it finds one that can be published. Where there is none it says what is wrong with each.
+func examine(ctx context.Context, plans []*tablePlan, load func(string) (*evidence.Run, error)) (bad []LeftOut, good bool, err error) {
+	for _, plan := range plans {
+		if len(plan.fresh) == 0 {
+			continue
+		}
+		in := newPartReader(plan.def, load)
+		for _, s := range plan.fresh {
+			if err := ctx.Err(); err != nil {
+				return nil, false, err
+			}
+			l := in.examine(s)
+			if l == nil {
+				return nil, true, nil
+			}
+			bad = append(bad, *l)
+		}
+	}
+	return bad, false, nil
 }
 
 // sizeOf estimates what a source adds to a segment.
@@ -194,7 +243,7 @@ func sizeOf(s source) int64 {
 	}
 	info, err := os.Stat(s.path)
 	if err != nil {
-		return 0 // reading it will say so
+		return 0 // reading it says so
 	}
 	return info.Size()
 }
@@ -207,12 +256,9 @@ func (b *builder) table(plan *tablePlan, old *Generation, load func(string) (*ev
 		return t, err
 	}
 	schema := def.PublishedSchema()
-	w := &segmentWriter{b: b, def: def, schema: schema, out: columns.NewBuffer(schema), load: load}
+	w := &segmentWriter{b: b, def: def, schema: schema, out: columns.NewBuffer(schema), in: newPartReader(def, load)}
 	defer w.abandon()
-	if def.Name == evidence.RunsTable {
-		w.runs = evidence.NewRunAppender()
-	}
-	for _, group := range plan.groups {
+	for _, group := range plan.groups(sizeOf) {
 		if len(group) == 1 && group[0].whole() {
 			s := *group[0].segment
 			if err := b.link(old.path(def.Name, s.Name), filepath.Join(b.tmp, def.Name, s.Name+".parquet")); err != nil {

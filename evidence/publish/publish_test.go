@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/flameox/flameox/evidence"
-	"github.com/flameox/flameox/internal/digest"
 )
 
 func TestPublishingShowsEveryPartUnderItsRun(t *testing.T) {
@@ -226,27 +225,6 @@ func TestADamagedViewIsRebuilt(t *testing.T) {
 	}
 }
 
-func TestAPartThatCannotBeReadIsNamedAndNothingChanges(t *testing.T) {
-	w := newWorld(t)
-	w.set(1, 5, 0)
-	w.publish()
-	w.set(2, 5, 0)
-	bad := w.desired[runName(2)].parts[0].Path
-	if err := os.WriteFile(bad, []byte("PAR1 nothing PAR1"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	_, err := w.p.Publish(context.Background(), w.all())
-	var part *PartError
-	if !errors.As(err, &part) || part.Run != runName(2) || !strings.Contains(err.Error(), bad) {
-		t.Fatalf("%v", err)
-	}
-	delete(w.desired, runName(2))
-	w.check()
-	if entries, _ := os.ReadDir(w.p.dir + ".d"); len(entries) != 1 {
-		t.Errorf("a failed publication left %v", entries)
-	}
-}
-
 func TestAPinnedReaderKeepsItsGeneration(t *testing.T) {
 	w := newWorld(t)
 	w.set(1, 5, 0)
@@ -305,23 +283,6 @@ func TestTheViewMovesWithItsWorkspace(t *testing.T) {
 	g, err := Pin(filepath.Join(moved, "evidence"))
 	if err != nil || len(rowsOf(t, g.Files("measurements"), "run")) != 5 {
 		t.Errorf("%v", err)
-	}
-}
-
-func TestWhatCannotBePublishedIsRefused(t *testing.T) {
-	w := newWorld(t)
-	w.set(1, 1, 0)
-	good := w.all()
-	for name, d := range map[string]Desired{
-		"unknown table": {Parts: []Part{{Run: "r", Table: "nothing", Digest: digest.SumString("x")}}},
-		"part of runs":  {Parts: []Part{{Run: "r", Table: "runs", Digest: digest.SumString("x")}}},
-		"no run":        {Parts: []Part{{Table: "frames", Digest: digest.SumString("x")}}},
-		"no digest":     {Parts: []Part{{Run: "r", Table: "frames"}}},
-		"two parts":     {Parts: append(slices.Clone(good.Parts), good.Parts[0])},
-	} {
-		if _, err := w.p.Publish(context.Background(), d); err == nil {
-			t.Errorf("%s was published", name)
-		}
 	}
 }
 

@@ -16,10 +16,8 @@ type segmentWriter struct {
 	def    *evidence.Table
 	schema *columns.Schema
 	out    *columns.Buffer // of the published columns
-	part   *columns.Buffer // of a part's columns
 	old    *columns.Buffer // of a segment's columns
-	runs   *evidence.RunAppender
-	load   func(string) (*evidence.Run, error)
+	in     *partReader
 
 	name    string
 	file    *os.File
@@ -213,63 +211,53 @@ func (w *segmentWriter) maybeFlush() error {
 	return nil
 }
 
-// addFresh appends a part, or a row of the runs table.
+// addFresh appends a part, or a row of the runs table: all of it, or nothing where it cannot be read.
 func (w *segmentWriter) addFresh(s source) error {
 	if err := w.b.ctx.Err(); err != nil {
 		return err
 	}
-	if err := w.start(); err != nil {
-		return err
-	}
-	entry := partEntry{Run: s.run, Provider: s.provider, Digest: s.digest}
+	entry := partEntry{Run: s.run, Provider: s.provider, Digest: s.digest, Rows: 1}
+	var bad *LeftOut
+	var err error
 	if w.def.Name == evidence.RunsTable {
-		row, err := w.load(s.run)
-		if err == nil && row.Run != s.run {
-			err = fmt.Errorf("it is the row of run %s", row.Run)
+		if bad = w.in.row(s, w.out); bad == nil {
+			err = w.start()
 		}
-		if err == nil {
-			err = w.runs.Append(w.out, row)
-		}
-		if err != nil {
-			return &PartError{Run: s.run, Table: w.def.Name, Err: err}
-		}
-		entry.Rows = 1
-		w.entries = append(w.entries, entry)
-		return w.maybeFlush()
+	} else {
+		entry.Rows, bad, err = w.copyPart(s)
 	}
-	rows, err := w.copyPart(s)
 	if err != nil {
 		return err
 	}
-	entry.Rows = rows
+	if bad != nil {
+		w.b.left = append(w.b.left, *bad)
+		return nil
+	}
+	w.b.set.add(member(w.def.Name, s.key, s.digest))
+	w.b.report.Added++
 	w.entries = append(w.entries, entry)
-	return nil
+	return w.maybeFlush()
 }
 
-func (w *segmentWriter) copyPart(s source) (int64, error) {
-	fail := func(err error) (int64, error) {
-		return 0, &PartError{Run: s.run, Table: w.def.Name, Provider: s.provider, Path: s.path, Err: err}
+func (w *segmentWriter) copyPart(s source) (int64, *LeftOut, error) {
+	p, bad := w.in.open(s)
+	if bad != nil {
+		return 0, bad, nil
 	}
-	r, err := columns.Open(s.path)
-	if err != nil {
-		return fail(err)
-	}
-	defer r.Close()
-	if name := r.Schema().Name; name != w.def.Name {
-		return fail(fmt.Errorf("the file holds table %q", name))
-	}
-	if w.part == nil {
-		w.part = columns.NewBuffer(w.def.PartSchema())
+	defer p.close()
+	if err := w.start(); err != nil {
+		return 0, nil, err
 	}
 	fill := map[string]string{"run": s.run}
-	for g := range r.Groups() {
-		w.part.Reset()
-		if err := r.Read(g, w.part); err != nil {
-			return fail(err)
+	for g := range p.Groups() {
+		rows, err := p.group(g)
+		if err != nil {
+			// It was read a moment ago, and rows of it may be written: nothing is published, and the next publication sees what it is.
+			return 0, nil, fmt.Errorf("read %s again: %w", s.path, err)
 		}
-		if err := w.pieces(w.part, 0, w.part.Rows(), fill); err != nil {
-			return 0, err
+		if err := w.pieces(rows, 0, rows.Rows(), fill); err != nil {
+			return 0, nil, err
 		}
 	}
-	return r.Rows(), nil
+	return p.Rows(), nil, nil
 }

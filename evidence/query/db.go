@@ -26,6 +26,7 @@ type DB struct {
 	connector *duckdb.Connector
 	conn      *duckdb.Conn
 	temp      string // private; "" until Open made it
+	withheld  int    // runs whose rows are left out
 }
 
 // Open pins the generation that is published at dir (".flameox/evidence") and makes the tables and views.
@@ -52,17 +53,29 @@ func Open(dir string, opt Options) (_ *DB, err error) {
 		return nil, fmt.Errorf("starting DuckDB: %w", err)
 	}
 	db.conn = conn.(*duckdb.Conn)
-	setup, err := db.setup(g)
+	failed := func(err error) (*DB, error) { return nil, fmt.Errorf("opening the evidence at %s: %w", dir, err) }
+	tables, files, err := tablesOf(g)
 	if err != nil {
-		return nil, err
+		return failed(err)
 	}
-	for _, sql := range setup {
+	if !opt.Sensitive {
+		if err := db.exec("CREATE TEMP TABLE sensitive_runs AS SELECT run FROM (" + tables[evidence.RunsTable] + ") WHERE " + isSensitive); err != nil {
+			return failed(err)
+		}
+		if db.withheld, err = db.count("SELECT count(*) FROM sensitive_runs"); err != nil {
+			return failed(err)
+		}
+	}
+	for _, sql := range db.setup(tables, files) {
 		if err := db.exec(sql); err != nil {
-			return nil, fmt.Errorf("opening the evidence at %s: %w", dir, err)
+			return failed(err)
 		}
 	}
 	return db, nil
 }
+
+// Withheld is how many runs there are whose rows are left out because they are sensitive.
+func (db *DB) Withheld() int { return db.withheld }
 
 func dsn(opt Options) string {
 	memory := opt.Memory
@@ -76,10 +89,9 @@ func dsn(opt Options) string {
 	return s
 }
 
-// setup is the statements that make the views and then close the door. The order matters: what is closed
-// cannot be opened again.
-func (db *DB) setup(g *publish.Generation) ([]string, error) {
-	var out, allowed []string
+// tablesOf is the query behind each table, and the files that all of them read.
+func tablesOf(g *publish.Generation) (tables map[string]string, all []string, err error) {
+	tables = map[string]string{}
 	for _, t := range evidence.Tables() {
 		var files []string
 		var has map[string]bool
@@ -87,15 +99,15 @@ func (db *DB) setup(g *publish.Generation) ([]string, error) {
 			for _, f := range g.Files(t.Name) {
 				abs, err := filepath.Abs(f)
 				if err != nil {
-					return nil, err
+					return nil, nil, err
 				}
 				files = append(files, abs)
-				allowed = append(allowed, literal(abs))
+				all = append(all, literal(abs))
 			}
 			if len(files) > 0 && !g.Current(t.Name) {
 				info, err := evidence.Describe(files[0])
 				if err != nil {
-					return nil, err
+					return nil, nil, err
 				}
 				has = map[string]bool{}
 				for _, c := range info.Columns {
@@ -103,7 +115,21 @@ func (db *DB) setup(g *publish.Generation) ([]string, error) {
 				}
 			}
 		}
-		out = append(out, fmt.Sprintf("CREATE VIEW %s AS %s", ident(t.Name), tableSQL(&t, files, has)))
+		tables[t.Name] = tableSQL(&t, files, has)
+	}
+	return tables, all, nil
+}
+
+// setup is the statements that make the views and then close the door. The order matters: what is closed
+// cannot be opened again.
+func (db *DB) setup(tables map[string]string, files []string) []string {
+	var out []string
+	for _, t := range evidence.Tables() {
+		sql := tables[t.Name]
+		if db.withheld > 0 {
+			sql = withhold(t.Name, sql)
+		}
+		out = append(out, fmt.Sprintf("CREATE VIEW %s AS %s", ident(t.Name), sql))
 	}
 	for _, v := range Views() {
 		out = append(out, fmt.Sprintf("CREATE VIEW %s AS %s", ident(v.Name), v.sql))
@@ -112,10 +138,10 @@ func (db *DB) setup(g *publish.Generation) ([]string, error) {
 		"SET TimeZone = 'UTC'",
 		"SET temp_directory = "+literal(db.temp),
 		"SET allowed_directories = ["+literal(db.temp)+"]",
-		"SET allowed_paths = ["+strings.Join(allowed, ", ")+"]",
+		"SET allowed_paths = ["+strings.Join(files, ", ")+"]",
 		"SET enable_external_access = false",
 		"SET lock_configuration = true",
-	), nil
+	)
 }
 
 // Close ends DuckDB and removes what it left.
@@ -132,6 +158,14 @@ func (db *DB) Close() error {
 	}
 	*db = DB{}
 	return errors.Join(errs...)
+}
+
+func (db *DB) count(sql string) (n int, err error) {
+	err = db.Each(context.Background(), sql, func(_ []Column, row []any) error {
+		n = int(row[0].(int64))
+		return nil
+	})
+	return n, err
 }
 
 func (db *DB) exec(sql string) error {

@@ -19,6 +19,9 @@ func Open(string, Options) (*DB, error) { return nil, ErrNoDuckDB }
 // Close does nothing.
 func (db *DB) Close() error { return nil }
 
+// Withheld is zero.
+func (db *DB) Withheld() int { return 0 }
+
 // Query returns ErrNoDuckDB.
 func (db *DB) Query(context.Context, string, Format, io.Writer) error { return ErrNoDuckDB }
 

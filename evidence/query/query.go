@@ -37,6 +37,8 @@ type Options struct {
 	Threads int    // 0: one per CPU. 1 while something is measured on the machine.
 	Memory  int64  // bytes; 0: 1 GiB. Beyond it DuckDB spills to Temp.
 	Temp    string // directory for a private directory that Close removes; "": the system's
+	// Sensitive includes the rows of runs that are sensitive.
+	Sensitive bool
 }
 
 // ErrNoDuckDB says that this build cannot answer SQL.

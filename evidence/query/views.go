@@ -85,6 +85,17 @@ func duckType(c *columns.Column) string {
 	return t
 }
 
+// isSensitive is the condition on runs whose rows are left out.
+const isSensitive = "sensitivity = 'sensitive'"
+
+// withhold leaves what derives from the artifacts of sensitive runs out of a table. That they ran is no secret.
+func withhold(table, sql string) string {
+	if table == evidence.RunsTable {
+		return "SELECT * REPLACE (CASE WHEN " + isSensitive + " THEN [] ELSE limitations END AS limitations, CASE WHEN " + isSensitive + " THEN [] ELSE invalid END AS invalid) FROM (" + sql + ")"
+	}
+	return "SELECT * FROM (" + sql + ") WHERE run NOT IN (SELECT run FROM sensitive_runs)"
+}
+
 // tableSQL selects a table's columns from its files. has are the columns that the files have, nil where they
 // have all: files of another version of flameox may lack some, which are null then.
 func tableSQL(t *evidence.Table, files []string, has map[string]bool) string {

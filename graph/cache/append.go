@@ -100,7 +100,11 @@ func covered(batch *cas.Batch, recs []*Record) error {
 			if batch.Has(o.Digest) {
 				continue
 			}
-			if p := batch.Store().Held(o.Digest); p != cas.Present {
+			p, err := batch.Store().Held(o.Digest)
+			if err != nil {
+				return fmt.Errorf("commit run %s: whether the output %s (blob %s) is in the store could not be read: %w", rec.Run, o.Name, o.Digest.Short(), err)
+			}
+			if p != cas.Present {
 				return fmt.Errorf("commit run %s: the output %s (blob %s) is %s in the store", rec.Run, o.Name, o.Digest.Short(), p)
 			}
 		}

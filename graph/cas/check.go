@@ -57,6 +57,18 @@ func (s *Store) Check(d digest.Digest) Presence {
 	return p
 }
 
+// Look is Check that tells a blob which is missing or wrong from one that could not be read: then err says why, and nothing is
+// known of the content. A file of another kind, which can be no blob, is Damaged without an error.
+func (s *Store) Look(d digest.Digest) (Presence, error) { return known(s.check(d)) }
+
+// known takes away the error that leaves no doubt about the content.
+func known(p Presence, err error) (Presence, error) {
+	if errors.Is(err, ErrNotRegular) {
+		err = nil
+	}
+	return p, err
+}
+
 func (s *Store) check(d digest.Digest) (Presence, error) {
 	if d.IsZero() {
 		return Absent, nil
@@ -80,14 +92,14 @@ func (s *Store) check(d digest.Digest) (Presence, error) {
 }
 
 // Held says whether the blob is in the store, for the one question whether a record may refer to it: what this store
-// made durable counts as long as its identity has not moved, however recent it is. Anything else is left to Check.
-func (s *Store) Held(d digest.Digest) Presence {
+// made durable counts as long as its identity has not moved, however recent it is. Anything else is left to Look.
+func (s *Store) Held(d digest.Digest) (Presence, error) {
 	if old, ok := s.known(d); ok && old.durable {
 		if st, err := s.fs.Lstat(s.Path(d)); err == nil && st.Identity == old.Identity {
-			return Present
+			return Present, nil
 		}
 	}
-	return s.Check(d)
+	return s.Look(d)
 }
 
 // Verify is Check without trust: it hashes the content.
@@ -113,15 +125,10 @@ func (s *Store) rehash(d digest.Digest, durable bool) (Presence, error) {
 	return Present, nil
 }
 
-// Examine is Verify that tells content which is wrong from content that could not be read: then err says why, and
-// nothing is known of the content. A file of another kind, which can be no blob, is Damaged without an error.
-func (s *Store) Examine(d digest.Digest) (p Presence, err error) {
+// Examine is Look without trust: it hashes the content.
+func (s *Store) Examine(d digest.Digest) (Presence, error) {
 	old, ok := s.known(d)
-	p, err = s.rehash(d, ok && old.durable)
-	if errors.Is(err, ErrNotRegular) {
-		err = nil
-	}
-	return p, err
+	return known(s.rehash(d, ok && old.durable))
 }
 
 // CheckAll checks blobs with two workers; the answers are in the order of ds.

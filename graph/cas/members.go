@@ -1,6 +1,8 @@
 package cas
 
 import (
+	"errors"
+
 	"github.com/flameox/flameox/internal/digest"
 )
 
@@ -12,14 +14,18 @@ const maxMembers = 256
 // them otherwise. Which blobs a tree has follows from its digest, so it is remembered beside the root's stat and
 // the directories are read once in the life of the store; that each blob is still what it was is asked every time.
 func (s *Store) CheckTree(root digest.Digest) Presence {
+	p, _ := s.LookTree(root)
+	return p
+}
+
+// LookTree is CheckTree that tells a tree of which something is missing or wrong from one of which something could not be read, as Look does:
+// it ends at the first blob of which either is so.
+func (s *Store) LookTree(root digest.Digest) (Presence, error) {
 	members, ok := s.members(root)
 	if !ok {
 		list, err := s.nodes(root)
 		if err != nil {
-			if p := s.Check(root); p != Present {
-				return p
-			}
-			return Damaged
+			return s.notListed(err)
 		}
 		seen := make(map[digest.Digest]bool, len(list))
 		for _, n := range list {
@@ -30,15 +36,31 @@ func (s *Store) CheckTree(root digest.Digest) Presence {
 		}
 		s.keepMembers(root, members)
 	}
-	if p := s.Check(root); p != Present {
-		return p
+	if p, err := s.Look(root); p != Present {
+		return p, err
 	}
 	for _, d := range members {
-		if p := s.Check(d); p != Present {
-			return p
+		if p, err := s.Look(d); p != Present {
+			return p, err
 		}
 	}
-	return Present
+	return Present, nil
+}
+
+// notListed says what it means for a tree that its directories could not be listed.
+func (s *Store) notListed(err error) (Presence, error) {
+	var blob *BlobError
+	switch {
+	case !errors.As(err, &blob):
+		return Damaged, nil // the bytes are those that were stored, and no directory
+	case blob.Err == nil:
+		return blob.Presence, nil
+	}
+	// The system refused to read it. What the file is, if it can be no blob, is known all the same.
+	if p, lookErr := s.Look(blob.Digest); p != Present && lookErr == nil {
+		return p, nil
+	}
+	return Damaged, err
 }
 
 // members are the blobs of a tree but its root, where they are remembered.

@@ -18,7 +18,7 @@ type Swept struct {
 }
 
 // Sweep clears cas/tmp and half-made trees of what killed processes left. A file that holds what its name
-// says becomes a blob; every other one is removed. While any process has a batch open it does nothing.
+// says becomes a blob; one that cannot be read stays; every other one is removed. While any process has a batch open it does nothing.
 func (s *Store) Sweep() (Swept, error) {
 	var out Swept
 	if _, err := s.fs.Lstat(s.dir); errors.Is(err, fs.ErrNotExist) {
@@ -78,6 +78,9 @@ func (s *Store) sweepTemps(out *Swept) error {
 		d, err := digest.Parse(hex)
 		if err == nil {
 			h, err := hashFile(s.fs, p)
+			if _, err := known(Damaged, err); err != nil {
+				continue // whether it is complete is not known: the next sweep looks again
+			}
 			if err == nil && h.Digest == d && s.Check(d) != Present {
 				if err := syncFile(s.fs, p); err != nil {
 					return Explain("recover "+p, err)

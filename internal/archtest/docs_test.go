@@ -2,6 +2,7 @@ package archtest
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -76,5 +77,20 @@ func TestLinksOfTheDocumentsLeadSomewhere(t *testing.T) {
 	}
 	if links < 10 {
 		t.Errorf("found %d links in %d documents; the pattern has gone wrong", links, len(docs))
+	}
+}
+
+// A program that was built, or data that a program made, does not belong among the sources.
+func TestNoFileIsLargerThanSourcesAre(t *testing.T) {
+	root := filepath.Join("..", "..")
+	out, err := exec.Command("git", "-C", root, "ls-files", "-z").Output()
+	if err != nil {
+		t.Skip("this is no git checkout: ", err)
+	}
+	const most = 512 << 10
+	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+		if info, err := os.Lstat(filepath.Join(root, name)); err == nil && info.Size() > most {
+			t.Errorf("%s has %d bytes, more than %d", name, info.Size(), most)
+		}
 	}
 }

@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,16 +19,9 @@ type Holder struct {
 
 // Lock is a held lock.
 type Lock struct {
-	f    *os.File
-	path string
-}
-
-// content is what the lock file holds while it is held, as one line of JSON.
-type content struct {
-	Pid     int       `json:"pid"`
-	Host    string    `json:"host"`
-	Command string    `json:"command"`
-	Since   time.Time `json:"since"`
+	f     *os.File
+	path  string
+	place int // of the holder's name in the file; -1 where there is none
 }
 
 // mode says with what permissions a lock file is made.
@@ -56,48 +48,32 @@ func TryAcquire(path string, h Holder) (*Lock, error) { return try(path, h, priv
 const longestPause = 200 * time.Millisecond
 
 func acquire(ctx context.Context, path string, h Holder, m mode) (*Lock, error) {
+	c := &candidate{path: path, holder: h, mode: m, place: -1}
+	defer c.close()
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, longestPause) {
-		l, err := try(path, h, m)
-		var held *HeldError
-		if err == nil || !errors.As(err, &held) {
+		l, err := c.take()
+		if l != nil || err != nil {
 			return l, err
 		}
+		c.wait()
 		select {
 		case <-ctx.Done():
-			held.cause = ctx.Err()
-			return nil, held
+			e := held(path, c.f, c.free)
+			e.cause = ctx.Err()
+			return nil, e
 		case <-time.After(pause):
 		}
 	}
 }
 
 func try(path string, h Holder, m mode) (*Lock, error) {
-	for range 10 {
-		f, err := open(path, m)
-		if err != nil {
-			return nil, err
-		}
-		how := unix.LOCK_EX
-		if m.share {
-			how = unix.LOCK_SH
-		}
-		if err := flock(f, how|unix.LOCK_NB); err != nil {
-			defer f.Close()
-			if errors.Is(err, unix.EWOULDBLOCK) {
-				return nil, held(path, f)
-			}
-			return nil, fmt.Errorf("lock %s: %w; the file system must support flock", path, err)
-		}
-		if !current(path, f) {
-			// Somebody removed or replaced the file between open and flock: this lock excludes nobody.
-			f.Close()
-			continue
-		}
-		l := &Lock{f: f, path: path}
-		l.write(h)
-		return l, nil
+	c := &candidate{path: path, holder: h, mode: m, place: -1}
+	defer c.close()
+	l, err := c.take()
+	if l == nil && err == nil {
+		err = held(path, c.f, c.free)
 	}
-	return nil, fmt.Errorf("lock %s: the file was replaced ten times while it was being locked; find what removes it", path)
+	return l, err
 }
 
 // open opens the lock file. It first opens without creating: in a sticky directory such as /tmp, Linux
@@ -173,17 +149,6 @@ func current(path string, f *os.File) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-// write says in the file who holds it. It is for people only, so a failure (a full disk, a file that may
-// only be read) does not undo the lock; the old content is removed first so that nobody else is named.
-func (l *Lock) write(h Holder) {
-	host, _ := os.Hostname()
-	b, err := json.Marshal(content{Pid: os.Getpid(), Host: host, Command: h.Command, Since: time.Now().UTC().Truncate(time.Second)})
-	if err != nil || l.f.Truncate(0) != nil {
-		return
-	}
-	l.f.WriteAt(append(b, '\n'), 0)
-}
-
 // Path is the lock's file.
 func (l *Lock) Path() string { return l.path }
 
@@ -192,7 +157,7 @@ func (l *Lock) Release() error {
 	if l == nil || l.f == nil {
 		return nil
 	}
-	l.f.Truncate(0)
+	leavePlace(l.f, l.place)
 	err := l.f.Close() // the only descriptor of it: closing releases
 	l.f = nil
 	return err

@@ -22,6 +22,9 @@ const helperEnv = "LOCK_TEST_PATH"
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(helperEnv); path != "" {
+		if mode := os.Getenv(helperMode); mode != "" {
+			helperMain(mode, path)
+		}
 		l, err := TryAcquire(path, Holder{Command: "flameox apply"})
 		if err != nil {
 			fmt.Println(err)

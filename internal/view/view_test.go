@@ -295,6 +295,16 @@ func TestLogs(t *testing.T) {
 	})
 }
 
+func TestAuditOfResultsThatDiffer(t *testing.T) {
+	golden(t, "audit", models{
+		&Audit{Address: "build.bench", Same: true, Compared: 2},
+		&Audit{Address: `build.site["n=1"]`, Compared: 3, Kept: "01JDABCDEFGHJKMNPQRSTV008K", Changed: []Fact{
+			{Facet: "artifact", Text: "site/a/very/long/path/to/an/index.html", Old: "3f2a91", New: "91bc07"}, {Facet: "artifact", Text: "log.txt", Old: "3f2a91"},
+		}},
+	})
+	golden(t, "audit_failed", &Audit{Address: "build.bench", Compared: 1, Reasons: []string{"sh exited 1, and only 0 is expected"}, Kept: "01JDABCDEFGHJKMNPQRSTV008K"})
+}
+
 // models is one model after another.
 type models [2]model
 

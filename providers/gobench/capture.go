@@ -23,7 +23,7 @@ type Provider struct{}
 func (Provider) Name() string { return "gobench" }
 
 // Version is that of the rows.
-func (Provider) Version() int { return 1 }
+func (Provider) Version() int { return 2 }
 
 // Doc is one sentence.
 func (Provider) Doc() string {
@@ -79,7 +79,7 @@ func (Provider) Plan(w providers.Workload, options any) (providers.Invocation, e
 		Argv: argv,
 		Outputs: []providers.DeclaredOutput{
 			{Name: "benchmarks", Stream: providers.Stdout, Role: Role, MediaType: MediaType, Required: true},
-			{Name: "stderr", Stream: providers.Stderr, Role: "log", MediaType: "text/plain; charset=utf-8"},
+			{Name: "stderr", Stream: providers.Stderr, Role: providers.RoleLog, MediaType: "text/plain; charset=utf-8"},
 		},
 		Scope: providers.Scope{
 			Mode:         mode,

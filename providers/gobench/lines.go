@@ -3,7 +3,6 @@ package gobench
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -84,8 +83,8 @@ type lines struct {
 	line int64
 
 	// go test -json
-	part    map[string][]byte // package: output after its last newline
-	current string            // package of the line before
+	part    map[string]*unfinished // by package: output after its last newline
+	current string                 // package of the line before
 }
 
 func newLines(r io.Reader) *lines {
@@ -265,66 +264,6 @@ func (l *lines) note(line []byte) {
 	} else if m := otherResult.FindSubmatch(line); m != nil {
 		l.misnamed.add(string(m[1]))
 	}
-}
-
-// event takes one line of go test -json.
-func (l *lines) event(line []byte) {
-	var e struct{ Action, Package, Output string }
-	if err := json.Unmarshal(line, &e); err != nil {
-		l.err = &refusal{"json_unreadable", fmt.Sprintf("line %d is not an event of `go test -json`: %v", l.line, err)}
-		return
-	}
-	l.testing++
-	if e.Action != "output" || e.Output == "" {
-		return
-	}
-	if l.part == nil {
-		l.part = map[string][]byte{}
-	}
-	buf := append(l.part[e.Package], e.Output...)
-	for {
-		i := bytes.IndexByte(buf, '\n')
-		if i < 0 {
-			break
-		}
-		l.of(e.Package, bytes.TrimRight(buf[:i], "\r"), true)
-		buf = buf[i+1:]
-	}
-	if len(buf) > maxLine {
-		l.long++
-		buf = nil
-	}
-	if len(buf) == 0 {
-		delete(l.part, e.Package)
-	} else {
-		l.part[e.Package] = bytes.Clone(buf)
-	}
-}
-
-// of takes a line of a package's output. Packages run side by side, so the line may follow one of another
-// package, and the configuration has to follow it.
-func (l *lines) of(pkg string, line []byte, terminated bool) {
-	if pkg != l.current && pkg != "" && bytes.HasPrefix(line, []byte("Benchmark")) {
-		l.out = append(append(append(l.out, "pkg: "...), pkg...), '\n')
-		l.current = pkg
-	} else if after, ok := bytes.CutPrefix(line, []byte("pkg: ")); ok {
-		l.current = string(after)
-	}
-	l.text(line, terminated)
-}
-
-// flushJSON says what is left of packages whose output ends without a newline.
-func (l *lines) flushJSON() {
-	for _, rest := range l.part {
-		if bytes.HasPrefix(rest, []byte("Benchmark")) || lostResult.Match(rest) {
-			l.truncated = true
-		}
-	}
-	l.part = nil
-}
-
-func jsonLine(line []byte) bool {
-	return bytes.HasPrefix(line, []byte(`{"Time":"`)) || bytes.HasPrefix(line, []byte(`{"Action":"`)) || bytes.HasPrefix(line, []byte(`{"ImportPath":"`))
 }
 
 // encodingOf refuses what is not the text of `go test` from its first bytes.

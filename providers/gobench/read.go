@@ -19,7 +19,7 @@ import (
 const maxKeys = 64
 
 // maxMemory bounds what is kept of all identities. Each has its configuration, so a few megabytes of configuration and
-// short result lines could otherwise become terabytes, in a validation that no worker process contains.
+// short result lines could otherwise become terabytes. Refusing says more than the end of the worker process would.
 const maxMemory = 512 << 20
 
 // benchmark is one identity: a name under one configuration.

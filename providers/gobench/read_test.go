@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -72,6 +73,47 @@ func TestConfigurationTimesNamesIsBounded(t *testing.T) {
 	_, err := read(t.Context(), io.MultiReader(strings.NewReader(head.String()), endless), nil, nil)
 	if !errors.As(err, &bad) || bad.code != MemoryBudget {
 		t.Fatalf("after %d names: %v", names, err)
+	}
+}
+
+// pieces is a test that prints text byte by byte, as `go test -json` reports it.
+func pieces(b *strings.Builder, text string) {
+	for i := range len(text) {
+		fmt.Fprintf(b, "{\"Time\":\"t\",\"Action\":\"output\",\"Package\":\"p\",\"Output\":%q}\n", text[i:i+1])
+	}
+}
+
+func TestALineInPiecesTakesTimeInProportionToItsLength(t *testing.T) {
+	var b strings.Builder
+	pieces(&b, strings.Repeat("x", maxLine-100))
+	pieces(&b, "\nBenchmarkA 1 5 ns/op\n")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	s, err := read(t.Context(), strings.NewReader(b.String()), nil, nil)
+	runtime.ReadMemStats(&after)
+	if err != nil || s.rows != 1 || s.long != 0 {
+		t.Fatalf("%v: %+v", err, s)
+	}
+	// Copying what is there for each piece would take 1.8 GB.
+	if got := after.TotalAlloc - before.TotalAlloc; got > 200<<20 {
+		t.Errorf("%d bytes were allocated for %d pieces", got, maxLine)
+	}
+}
+
+func TestTheRestOfALineThatIsTooLongIsNoLineOfItsOwn(t *testing.T) {
+	var b strings.Builder
+	piece := func(out string) {
+		fmt.Fprintf(&b, "{\"Time\":\"t\",\"Action\":\"output\",\"Package\":\"p\",\"Output\":%q}\n", out)
+	}
+	for range 3 {
+		piece(strings.Repeat("x", maxLine))
+		piece("x")
+	}
+	piece("BenchmarkNot 1 7 ns/op")
+	piece("\nBenchmarkA 1 5 ns/op\n")
+	s, err := read(t.Context(), strings.NewReader(b.String()), nil, nil)
+	if err != nil || s.rows != 1 || s.long != 1 || s.order[0].name != "BenchmarkA" {
+		t.Fatalf("%v: %d values, %d long lines", err, s.rows, s.long)
 	}
 }
 

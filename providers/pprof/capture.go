@@ -108,7 +108,7 @@ func (o *Options) goTest(c gotest.Command) (providers.Invocation, error) {
 		// A profiled `go test` leaves its binary behind, in the directory that it measures unless it is told otherwise.
 		flags = append(flags, gotest.Flag{Name: "o", Value: token.Make("out.dir") + "/profiled.test"})
 	}
-	inv.Outputs = append(inv.Outputs, providers.DeclaredOutput{Name: "stdout", Stream: providers.Stdout, Role: "log", MediaType: "text/plain; charset=utf-8"})
+	inv.Outputs = append(inv.Outputs, providers.DeclaredOutput{Name: "stdout", Stream: providers.Stdout, Role: providers.RoleLog, MediaType: "text/plain; charset=utf-8"})
 	inv.Argv, err = c.With(flags...)
 	return inv, err
 }

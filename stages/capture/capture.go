@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/flameox/flameox/evidence"
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/graph/facet"
@@ -171,7 +170,9 @@ func (s *stage) run(ctx context.Context, t *graph.Task, prepared *program.Prepar
 	if rec.Semantics, err = json.Marshal(sem); err != nil {
 		return nil, err
 	}
-	rec.Limitations = append(rec.Limitations, notes(s.invocation.Limitations)...)
+	for _, l := range s.invocation.Limitations {
+		rec.Limitations = append(rec.Limitations, cache.Note{Code: l.Code, Text: strings.TrimSpace(l.Text)})
+	}
 	if rec.Started.IsZero() { // nothing was started
 		rec.Capture = cache.CaptureFailed
 		return rec, nil
@@ -182,41 +183,5 @@ func (s *stage) run(ctx context.Context, t *graph.Task, prepared *program.Prepar
 	if err := prepared.PutPaths(t, rec); err != nil {
 		return nil, err
 	}
-	return rec, s.validate(ctx, t, rec)
-}
-
-// validate lets the provider look at the payloads that were just stored, never at the mutable files they came from.
-func (s *stage) validate(ctx context.Context, t *graph.Task, rec *cache.Record) error {
-	v, ok := s.provider.(providers.Validator)
-	if !ok || !rec.Valid() {
-		return nil
-	}
-	if err := t.Flush(); err != nil {
-		return fmt.Errorf("keep the artifacts: %w", err)
-	}
-	in := providers.Input{ExpectExit: s.workload.Program.ExpectExit}
-	in.Artifacts, _ = program.Artifacts(t.Store, rec.Outputs)
-	if rec.Exit != nil {
-		in.Exit = *rec.Exit
-	}
-	receipt, err := v.Validate(ctx, in)
-	if err != nil {
-		rec.Validation = cache.ValidationError
-		rec.Invalid = append(rec.Invalid, cache.Note{Code: "validator", Text: err.Error()})
-		return nil
-	}
-	rec.Producer = receipt.Producer
-	rec.Limitations = append(rec.Limitations, notes(receipt.Limitations)...)
-	if !receipt.Valid {
-		rec.Validation = cache.ValidationFailed
-		rec.Invalid = append(rec.Invalid, notes(receipt.Reasons)...)
-	}
-	return nil
-}
-
-func notes(ls []evidence.Limitation) (out []cache.Note) {
-	for _, l := range ls {
-		out = append(out, cache.Note{Code: l.Code, Text: strings.TrimSpace(l.Text)})
-	}
-	return out
+	return rec, extract.Validate(ctx, t, s.project, s.provider, rec, s.workload.Program.ExpectExit)
 }

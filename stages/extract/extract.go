@@ -3,7 +3,8 @@
 // reads stored artifacts again without measuring anything.
 //
 // Providers parse in a worker process of the same binary, bounded in memory and time, so that a hostile or damaged
-// artifact cannot take flameox down.
+// artifact cannot take flameox down. That holds for the validation of what was captured or imported too, which is why it
+// is started from here.
 package extract
 
 import (
@@ -94,7 +95,7 @@ func (k *Kind) Compile(inst *lang.Instance, c *kind.Compiler) (*kind.Compiled, e
 	}
 	n := c.Node(inst, graph.Pure, &stage{provider: x, options: parts[1], source: src.Node, project: c.Project})
 	n.Level = graph.Stricter(n.Level, src.Node.Level) // what is derived is at least as sensitive
-	return &kind.Compiled{Node: n, Results: ReadResults}, nil
+	return compiled(n, src.Node, x), nil
 }
 
 // Implied is the extraction that goes with a capture: same labels, same axes.
@@ -105,7 +106,11 @@ func Implied(inst *lang.Instance, source *graph.Node, x providers.Extractor, opt
 		Stage: &stage{provider: x, options: options, source: source, project: c.Project},
 		Level: source.Level, Labels: source.Labels, File: source.File, Line: source.Line,
 	}
-	return &kind.Compiled{Node: n, Results: ReadResults}
+	return compiled(n, source, x)
+}
+
+func compiled(n, source *graph.Node, x providers.Extractor) *kind.Compiled {
+	return &kind.Compiled{Node: n, Results: ReadResults, Rows: &kind.Rows{Source: source, Provider: x.Name()}}
 }
 
 // Actions is one action for each attempt of the source.
@@ -136,7 +141,7 @@ func (s *stage) Actions(_ context.Context, in *graph.Results) ([]*graph.Action, 
 
 func (s *stage) run(ctx context.Context, t *graph.Task, artifacts []providers.Artifact, paths *cache.Output) (*cache.Record, error) {
 	req := request{
-		Provider: s.provider.Name(), Version: s.provider.Version(),
+		Job: jobExtract, Provider: s.provider.Name(), Version: s.provider.Version(),
 		Input: providers.Input{Artifacts: artifacts}, Budget: evidence.DefaultBudget(),
 		Out: filepath.Join(t.Dir, "rows"),
 	}
@@ -157,7 +162,7 @@ func (s *stage) run(ctx context.Context, t *graph.Task, artifacts []providers.Ar
 		return nil, err
 	}
 	rec := &cache.Record{Execution: cache.ExecutionNotApplicable, Capture: cache.CaptureRegistered, Validation: cache.ValidationPassed}
-	res, fail, err := s.work(ctx, t, &req)
+	res, fail, err := ask(ctx, t, s.project.Self, &req)
 	if err != nil {
 		return nil, err
 	}
@@ -167,9 +172,7 @@ func (s *stage) run(ctx context.Context, t *graph.Task, artifacts []providers.Ar
 		return rec, nil
 	}
 	rec.State, rec.Producer = string(res.Outcome.State), res.Outcome.Producer
-	for _, l := range res.Outcome.Limitations {
-		rec.Limitations = append(rec.Limitations, cache.Note{Code: l.Code, Text: l.Text})
-	}
+	rec.Limitations = notes(res.Outcome.Limitations)
 	if res.Outcome.State == evidence.Incompatible || res.Outcome.State == evidence.Unavailable {
 		rec.Validation = cache.ValidationFailed
 		rec.Invalid = rec.Limitations
@@ -189,17 +192,14 @@ func ReadResults(records []*cache.Summary) (map[string]any, error) {
 	if len(records) == 0 {
 		return nil, nil
 	}
-	rank := map[string]int{string(evidence.Complete): 1, string(evidence.Partial): 2, string(evidence.Empty): 3}
-	state, rows := "", int64(0)
+	state, rows := evidence.State(""), int64(0)
 	codes := []string{}
 	for _, r := range records {
 		rec, err := r.Record()
 		if err != nil {
 			return nil, err
 		}
-		if rank[rec.State] > rank[state] {
-			state = rec.State
-		}
+		state = evidence.Worse(state, evidence.State(rec.State))
 		for _, o := range rec.Outputs {
 			rows += o.Rows
 		}
@@ -207,5 +207,5 @@ func ReadResults(records []*cache.Summary) (map[string]any, error) {
 			codes = append(codes, l.Code)
 		}
 	}
-	return map[string]any{"state": state, "rows": rows, "limitations": codes}, nil
+	return map[string]any{"state": string(state), "rows": rows, "limitations": codes}, nil
 }

@@ -19,67 +19,112 @@ import (
 	"github.com/flameox/flameox/providers"
 )
 
-// WorkerCommand is the hidden first argument that makes the flameox binary an extraction worker.
+// WorkerCommand is the hidden first argument that makes the flameox binary a worker that parses artifacts.
 const WorkerCommand = "__extract"
+
+// job is what a worker does.
+type job string
+
+const (
+	jobExtract  job = "extract"
+	jobValidate job = "validate"
+)
 
 // request is what a worker is asked. It is a file in the attempt's private folder.
 type request struct {
+	Job      job             `json:"job"`
 	Provider string          `json:"provider"`
 	Version  int             `json:"version"`
-	Options  json.RawMessage `json:"options"`
+	Options  json.RawMessage `json:"options,omitempty"` // of an extraction
 	Input    providers.Input `json:"input"`
 	Budget   evidence.Budget `json:"budget"`
-	Out      string          `json:"out"`
+	Out      string          `json:"out,omitempty"` // of an extraction: the folder of its Parquet parts
 }
 
 // response is what a worker answers, beside its Parquet parts.
 type response struct {
-	Error   string           `json:"error,omitempty"`
-	Outcome evidence.Outcome `json:"outcome"`
-	Parts   []evidence.Part  `json:"parts"`
+	Error   string            `json:"error,omitempty"`
+	Outcome evidence.Outcome  `json:"outcome"`
+	Parts   []evidence.Part   `json:"parts,omitempty"`
+	Receipt providers.Receipt `json:"receipt"`
 }
 
-// work runs one worker. fail says what the worker did wrong; err what flameox could not do.
-func (s *stage) work(ctx context.Context, t *graph.Task, req *request) (*response, *cache.Note, error) {
+// headroom is what a worker's process may take beside what it parses, in bytes.
+const headroom = 256 << 20
+
+// ask runs one worker, self, in a folder of its own below the attempt's: what the measured program left there is not in its
+// way. fail says what the worker did wrong; err what flameox could not do.
+func ask(ctx context.Context, t *graph.Task, self string, req *request) (out *response, fail *cache.Note, err error) {
 	b, err := json.Marshal(req)
 	if err != nil {
 		return nil, nil, err
 	}
-	ask, answer := filepath.Join(t.Dir, "request.json"), filepath.Join(t.Dir, "response.json")
-	if err := os.WriteFile(ask, b, 0o600); err != nil {
-		return nil, nil, fmt.Errorf("ask the extraction worker: %w", err)
+	dir, err := os.MkdirTemp(t.Dir, "worker-")
+	if err == nil {
+		err = os.Mkdir(filepath.Join(dir, "tmp"), 0o700)
 	}
+	question, answer := filepath.Join(dir, "request.json"), filepath.Join(dir, "response.json")
+	if err == nil {
+		err = os.WriteFile(question, b, 0o600)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("ask the worker that reads artifacts: %w", err)
+	}
+	stderr := filepath.Join(dir, "stderr")
 	res, err := t.Store.Broker.Run(ctx, broker.Command{
-		Argv: []string{s.project.Self, WorkerCommand, ask, answer}, Dir: t.Dir, Mark: t.Mark,
-		Env:    []string{"LANG=C.UTF-8", "TMPDIR=" + filepath.Join(t.Dir, "tmp"), "GOMAXPROCS=1"},
-		Stdout: filepath.Join(t.Dir, "stdout"), Stderr: filepath.Join(t.Dir, "stderr"),
-		Timeout: req.Budget.Wall, OutputLimit: 1 << 20, MemoryLimit: req.Budget.Memory + 256<<20, Staging: t.Dir,
+		Argv: []string{self, WorkerCommand, question, answer}, Dir: dir, Mark: t.Mark,
+		Env:    []string{"LANG=C.UTF-8", "TMPDIR=" + filepath.Join(dir, "tmp"), "GOMAXPROCS=1"},
+		Stdout: filepath.Join(dir, "stdout"), Stderr: stderr,
+		Timeout: req.Budget.Wall, OutputLimit: 1 << 20, MemoryLimit: req.Budget.Memory + headroom, Staging: t.Dir,
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("start the extraction worker: %w", err)
+		return nil, nil, fmt.Errorf("start the worker that reads artifacts: %w", err)
 	}
-	if res.Cause == broker.CauseCancelled {
-		return nil, &cache.Note{Code: "cancelled", Text: "flameox was interrupted"}, nil
+	if fail = ended(res, req, stderr); fail != nil {
+		return nil, fail, nil
 	}
-	if res.Cause != "" {
-		return nil, &cache.Note{Code: res.Cause, Text: fmt.Sprintf("the extraction worker was ended (%s) while it read the artifact; raise the budget or capture less", res.Cause)}, nil
-	}
-	if res.Exit != 0 || res.Signal != "" {
-		stderr, _ := os.ReadFile(filepath.Join(t.Dir, "stderr"))
-		lines := strings.Split(strings.TrimSpace(string(stderr)), "\n")
-		return nil, &cache.Note{Code: "worker_crashed", Text: "the extraction worker failed: " + lines[0]}, nil
-	}
-	var out response
+	out = &response{}
 	if b, err = os.ReadFile(answer); err == nil {
-		err = json.Unmarshal(b, &out)
+		err = json.Unmarshal(b, out)
 	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the extraction worker's answer: %w", err)
+	if err != nil { // a provider that ends its process is no fault of the store
+		return nil, &cache.Note{Code: "worker_crashed", Text: req.what() + " ended without an answer"}, nil
 	}
 	if out.Error != "" {
-		return nil, &cache.Note{Code: "extraction_failed", Text: out.Error}, nil
+		return nil, &cache.Note{Code: "provider_failed", Text: req.what() + " failed: " + out.Error}, nil
 	}
-	return &out, nil, nil
+	return out, nil, nil
+}
+
+// what is the work, for the beginning of a sentence.
+func (r *request) what() string { return "the worker that " + string(r.Job) + "s with " + r.Provider }
+
+// ended says why a worker did not come to its end; nil where it did.
+func ended(res *broker.Result, req *request, stderr string) *cache.Note {
+	again := "; the artifact is kept: report it if it is small, else capture less"
+	switch res.Cause {
+	case "":
+	case broker.CauseCancelled:
+		return &cache.Note{Code: "cancelled", Text: "flameox was interrupted"}
+	case broker.CauseTimeout:
+		return &cache.Note{Code: "worker_timeout", Text: fmt.Sprintf("%s ran longer than %s and was ended%s", req.what(), req.Budget.Wall, again)}
+	case broker.CauseMemoryLimit:
+		return &cache.Note{Code: "worker_memory_limit", Text: fmt.Sprintf("%s used more than %d MiB of memory and was ended%s", req.what(), (req.Budget.Memory+headroom)>>20, again)}
+	default:
+		return &cache.Note{Code: "worker_" + res.Cause, Text: fmt.Sprintf("%s was ended (%s)", req.what(), res.Cause)}
+	}
+	if res.Exit == 0 && res.Signal == "" {
+		return nil
+	}
+	how := fmt.Sprintf("exit status %d", res.Exit)
+	if res.Signal != "" {
+		how = res.Signal
+	}
+	if b, err := os.ReadFile(stderr); err == nil && len(b) > 0 {
+		first, _, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")
+		how += ", " + strings.ToValidUTF8(first[:min(len(first), 300)], "\uFFFD")
+	}
+	return &cache.Note{Code: "worker_crashed", Text: fmt.Sprintf("%s crashed (%s)%s", req.what(), how, again)}
 }
 
 // Serve is the worker: it answers one request and returns. The error is for standard error and exit status 1.
@@ -96,23 +141,35 @@ func Serve(ctx context.Context, reg *providers.Registry, args []string) error {
 		return err
 	}
 	debug.SetMemoryLimit(req.Budget.Memory)
-	out := extract(ctx, reg, &req)
+	out, err := answer(ctx, reg, &req)
+	if err != nil {
+		out = &response{Error: err.Error()}
+	}
 	if b, err = json.Marshal(out); err != nil {
 		return err
 	}
 	return os.WriteFile(args[1], b, 0o600)
 }
 
-func extract(ctx context.Context, reg *providers.Registry, req *request) *response {
-	fail := func(err error) *response { return &response{Error: err.Error()} }
-	x, err := reg.Extractor(req.Provider)
-	if err != nil || x.Version() != req.Version {
-		return fail(fmt.Errorf("the flameox binary was replaced while it ran; run the command again"))
+func answer(ctx context.Context, reg *providers.Registry, req *request) (*response, error) {
+	p, err := reg.Lookup(req.Provider)
+	if err == nil && p.Version() == req.Version {
+		if x, ok := p.(providers.Extractor); ok && req.Job == jobExtract {
+			return extract(ctx, x, req)
+		}
+		if v, ok := p.(providers.Validator); ok && req.Job == jobValidate {
+			receipt, err := v.Validate(ctx, req.Input)
+			return &response{Receipt: receipt}, err
+		}
 	}
+	return nil, errors.New("the flameox binary was replaced while it ran; run the command again")
+}
+
+func extract(ctx context.Context, x providers.Extractor, req *request) (*response, error) {
 	options := x.ExtractOptions()
 	if options != nil {
 		if err := json.Unmarshal(req.Options, options); err != nil {
-			return fail(err)
+			return nil, err
 		}
 	}
 	meta := evidence.FileMeta{Provider: x.Name(), ProviderVersion: x.Version()}
@@ -121,25 +178,15 @@ func extract(ctx context.Context, reg *providers.Registry, req *request) *respon
 	outcome, err := x.Extract(ctx, req.Input, options, req.Budget, sink)
 	outcome.Limitations = append(outcome.Limitations, sink.Limitations()...)
 	parts, closeErr := sink.Close()
-	if err = errors.Join(err, closeErr); err != nil {
-		return fail(err)
-	}
-	return &response{Outcome: outcome, Parts: parts}
+	return &response{Outcome: outcome, Parts: parts}, errors.Join(err, closeErr)
 }
 
 // payload is what rows call their artifact: the digest of the one payload, or, of several, that of the sorted list of
-// theirs. What a program merely printed beside its payloads is none.
+// theirs.
 func payload(artifacts []providers.Artifact) digest.Digest {
 	var all []string
-	for _, logs := range []bool{false, true} { // a log counts where there is nothing else
-		for _, a := range artifacts {
-			if (a.Role == roleLog) == logs {
-				all = append(all, a.Digest.String())
-			}
-		}
-		if len(all) > 0 {
-			break
-		}
+	for _, a := range artifacts {
+		all = append(all, a.Digest.String())
 	}
 	slices.Sort(all)
 	switch all = slices.Compact(all); len(all) {
@@ -151,6 +198,3 @@ func payload(artifacts []providers.Artifact) digest.Digest {
 	}
 	return digest.SumString(strings.Join(all, "\n"))
 }
-
-// roleLog is the role that providers give to streams that they do not read.
-const roleLog = "log"

@@ -137,29 +137,7 @@ func (s *stage) run(ctx context.Context, t *graph.Task, keyed digest.Digest) (*c
 	rec.Outputs = append(rec.Outputs, cache.Output{
 		Name: path.Base(s.rel), Role: s.format.Role, MediaType: s.format.MediaType, Digest: d, Size: size,
 	})
-	v, ok := s.provider.(providers.Validator)
-	if !ok || !rec.Valid() {
-		return rec, nil
-	}
-	if err := t.Flush(); err != nil {
-		return nil, fmt.Errorf("keep %s: %w", s.rel, err)
-	}
-	in := providers.Input{}
-	in.Artifacts, _ = program.Artifacts(t.Store, rec.Outputs)
-	receipt, err := v.Validate(ctx, in)
-	if err != nil {
-		return invalid("validator", err.Error())
-	}
-	rec.Producer = receipt.Producer
-	for _, l := range receipt.Limitations {
-		rec.Limitations = append(rec.Limitations, cache.Note{Code: l.Code, Text: l.Text})
-	}
-	if !receipt.Valid {
-		for _, r := range receipt.Reasons {
-			invalid(r.Code, r.Text)
-		}
-	}
-	return rec, nil
+	return rec, extract.Validate(ctx, t, s.project, s.provider, rec, nil)
 }
 
 // escape makes a glob that matches exactly the name.

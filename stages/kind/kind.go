@@ -35,6 +35,14 @@ type Compiled struct {
 	Results func(records []*cache.Summary) (map[string]any, error)
 	// Implied are further nodes that come with the instance, where the language has instances of them (lang.Schema.Implies).
 	Implied []*Compiled
+	// Rows is the set of rows that the node makes; nil where it makes none. No two nodes make the same.
+	Rows *Rows
+}
+
+// Rows is what a provider extracts from a stage's runs. A run has one set of them for each provider.
+type Rows struct {
+	Source   *graph.Node
+	Provider string
 }
 
 // Token is a runtime token: a path below the tree that Node's result is.
@@ -75,19 +83,50 @@ type Compiler struct {
 	Project *Project
 	by      map[*lang.Instance]*Compiled
 	tokens  map[string]Token
+	rows    map[Rows]*lang.Instance
 }
 
 // NewCompiler starts with nothing compiled.
 func NewCompiler(p *Project) *Compiler {
-	return &Compiler{Project: p, by: map[*lang.Instance]*Compiled{}, tokens: map[string]Token{}}
+	return &Compiler{Project: p, by: map[*lang.Instance]*Compiled{}, tokens: map[string]Token{}, rows: map[Rows]*lang.Instance{}}
 }
 
-// Add remembers what became of an instance.
-func (c *Compiler) Add(inst *lang.Instance, out *Compiled) {
+// Add remembers what became of an instance. An error says that another instance makes the same rows.
+func (c *Compiler) Add(inst *lang.Instance, out *Compiled) error {
+	if out.Rows != nil {
+		if err := c.claim(*out.Rows, inst); err != nil {
+			return err
+		}
+	}
 	c.by[inst] = out
 	for attr, t := range out.Tokens {
 		c.tokens[inst.Address().String()+"."+attr] = t
 	}
+	return nil
+}
+
+// claim remembers who makes the rows. A second extraction is an error: which of the two were published would depend on the order
+// in which they ended.
+func (c *Compiler) claim(rows Rows, by *lang.Instance) error {
+	first := c.rows[rows]
+	if first == nil {
+		c.rows[rows] = by
+		return nil
+	}
+	second, implied := by, first.ImpliedBy
+	if by.ImpliedBy != nil {
+		first, second, implied = by, first, by.ImpliedBy
+	}
+	place := func(i *lang.Instance) string {
+		r := i.Block.Range
+		return fmt.Sprintf("%s at %s:%d", i.Address(), r.Filename, r.Start.Line)
+	}
+	text := "%s and %s both extract %s rows from %s, and a run has one set of them: "
+	if implied != nil {
+		return fmt.Errorf(text+"take %s out and write its options in a nested block extract { … } of the capture, or set extract = false in the capture",
+			"what comes with "+place(implied), place(second), rows.Provider, rows.Source.Address, second.Block.Address())
+	}
+	return fmt.Errorf(text+"keep one of them, with the options that are meant", place(first), place(second), rows.Provider, rows.Source.Address)
 }
 
 // Of is what became of an instance, or nil.

@@ -22,34 +22,62 @@ import (
 // RolePaths is the artifact that says where a capture ran, for extractions that make file names relative.
 const RolePaths = "paths"
 
+// pathsName is the output of that role.
+const pathsName = "paths.json"
+
 // PutOutputs takes the declared outputs from the out folder and the streams. Outputs of a program that failed are kept too.
-// A refused or a missing required one makes the record invalid.
+// A refused or a missing required one makes the record invalid. All patterns are looked for at once, so that a file is one
+// output, the first pattern's that matches it, and one look decides what there is.
 func PutOutputs(t *graph.Task, rec *cache.Record, declared []providers.DeclaredOutput) error {
+	var patterns []broker.Pattern
+	var of []providers.DeclaredOutput // by pattern
 	for _, d := range declared {
 		if d.Stream != "" {
 			relabel(rec, d)
 			continue
 		}
-		files, refusals := broker.Snapshot(t.Out(), []broker.Pattern{{Glob: d.Path, Required: d.Required}}, broker.Limits{})
-		for i := range refusals {
-			refuse(rec, &refusals[i])
+		patterns, of = append(patterns, broker.Pattern{Glob: d.Path, Required: d.Required}), append(of, d)
+	}
+	if len(patterns) == 0 {
+		return nil
+	}
+	files, refusals := broker.Snapshot(t.Out(), patterns, broker.Limits{})
+	for i := range refusals {
+		refuse(rec, &refusals[i])
+	}
+	taken := map[string]bool{pathsName: true}
+	for _, o := range rec.Outputs {
+		taken[o.Name] = true
+	}
+	// As declared: providers may take the first of several payloads for the main one.
+	slices.SortStableFunc(files, func(a, b broker.File) int { return a.Pattern - b.Pattern })
+	for i := range files {
+		f := &files[i]
+		sum, size, err := PutFile(t, f)
+		var refusal *broker.Refusal
+		if errors.As(err, &refusal) {
+			refuse(rec, refusal)
+			continue
 		}
-		for i := range files {
-			sum, size, err := PutFile(t, &files[i])
-			var refusal *broker.Refusal
-			if errors.As(err, &refusal) {
-				refuse(rec, refusal)
-				continue
-			}
-			if err != nil {
-				return fmt.Errorf("keep output %s: %w", files[i].Path, err)
-			}
-			rec.Outputs = append(rec.Outputs, cache.Output{
-				Name: files[i].Path, Role: d.Role, MediaType: d.MediaType, Digest: sum, Size: size, Sensitivity: level(d),
-			})
+		if err != nil {
+			return fmt.Errorf("keep output %s: %w", f.Path, err)
 		}
+		d := of[f.Pattern]
+		rec.Outputs = append(rec.Outputs, cache.Output{
+			Name: unused(taken, f.Path), Role: d.Role, MediaType: d.MediaType, Digest: sum, Size: size, Sensitivity: level(d),
+		})
 	}
 	return nil
+}
+
+// unused is the name of an output that the program wrote to path: path, unless the run has an output of the engine that
+// is called that, such as stdout.
+func unused(taken map[string]bool, path string) string {
+	for taken[path] {
+		path = "out/" + path
+	}
+	taken[path] = true
+	return path
 }
 
 func refuse(rec *cache.Record, r *broker.Refusal) {
@@ -99,17 +127,18 @@ func (p *Prepared) PutPaths(t *graph.Task, rec *cache.Record) error {
 	}
 	sum, err := t.Batch.PutBytes(b)
 	if err != nil {
-		return fmt.Errorf("keep paths.json: %w", err)
+		return fmt.Errorf("keep "+pathsName+": %w", err)
 	}
-	rec.Outputs = append(rec.Outputs, cache.Output{Name: "paths.json", Role: RolePaths, MediaType: "application/json", Digest: sum, Size: int64(len(b))})
+	rec.Outputs = append(rec.Outputs, cache.Output{Name: pathsName, Role: RolePaths, MediaType: "application/json", Digest: sum, Size: int64(len(b))})
 	return nil
 }
 
-// Artifacts are a record's outputs that are a provider's business, as it sees them.
+// Artifacts are a record's payloads: what a provider validates and extracts, and what an extraction's key is made of. A stream is
+// among them only where a provider gave it a role of its own, which says that it is read.
 func Artifacts(s *graph.Store, outputs []cache.Output) (in []providers.Artifact, paths *cache.Output) {
 	for i, o := range outputs {
 		switch {
-		case o.Tree, o.Role == RoleStderr, o.Role == RoleTree, strings.HasPrefix(o.Role, RoleTable):
+		case o.Tree, o.Role == RoleStdout, o.Role == RoleStderr, o.Role == providers.RoleLog, o.Role == RoleTree, strings.HasPrefix(o.Role, RoleTable):
 		case o.Role == RolePaths:
 			paths = &outputs[i]
 		default:

@@ -1,0 +1,2 @@
+// Package storage has the commands about the store: checking it, making room, carrying evidence elsewhere.
+package storage

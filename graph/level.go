@@ -1,0 +1,85 @@
+package graph
+
+import (
+	"fmt"
+
+	"github.com/flameox/flameox/graph/cache"
+)
+
+// Stricter is the higher of two levels; an empty one is internal.
+func Stricter(a, b cache.Sensitivity) cache.Sensitivity {
+	rank := map[cache.Sensitivity]int{cache.Public: 1, "": 2, cache.Internal: 2, cache.Sensitive: 3}
+	if b != "" && rank[b] > rank[a] || a == "" {
+		return b
+	}
+	return a
+}
+
+// inherit makes what stands on something sensitive sensitive. The other levels are each stage's own to say.
+func (n *Node) inherit() {
+	for _, d := range n.Deps {
+		if d.Level == cache.Sensitive {
+			n.Level = cache.Sensitive
+		}
+	}
+}
+
+// level is that of what n leaves now: a provider may have declared an artifact that n reads to be sensitive.
+func (p *Planner) level(n *Node) cache.Sensitivity {
+	for _, u := range n.needs {
+		for _, r := range p.results.Of(u) {
+			if IsSensitive(r.Outputs) {
+				return cache.Sensitive
+			}
+		}
+	}
+	return n.Level
+}
+
+// classify raises the level of what was kept at the addresses of nodes that have become sensitive since.
+func (a *applier) classify() error {
+	for _, n := range a.g.Nodes {
+		if n.Level == cache.Sensitive && n.Stage != nil {
+			if err := a.store.raise(a.store.At(n.Address)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// raise makes runs sensitive. No level is ever lowered: what has left the machine cannot be taken back, so what is sensitive stays so until it is deleted.
+func (s *Store) raise(runs []*cache.Summary) error {
+	var raised []*cache.Record
+	for _, r := range runs {
+		if len(r.Outputs) == 0 || IsSensitive(r.Outputs) {
+			continue
+		}
+		rec, err := r.Record()
+		if err != nil {
+			return fmt.Errorf("mark run %s as sensitive: %w", r.Run, err)
+		}
+		for i := range rec.Outputs {
+			rec.Outputs[i].Sensitivity = cache.Sensitive
+		}
+		rec.Revision++
+		raised = append(raised, rec)
+	}
+	if len(raised) == 0 {
+		return nil
+	}
+	if err := s.Cache.Commit(nil, raised, nil); err != nil {
+		return fmt.Errorf("mark runs as sensitive: %w", err)
+	}
+	return nil
+}
+
+// IsSensitive says whether any of the artifacts is sensitive. Then none of them is shown: they are of one run and say the same.
+func IsSensitive(outputs []cache.Output) bool {
+	for _, o := range outputs {
+		if o.Sensitivity == cache.Sensitive {
+			return true
+		}
+	}
+	return false
+}

@@ -98,5 +98,5 @@ type BudgetError struct {
 
 // Error names the bound and what raises it.
 func (e *BudgetError) Error() string {
-	return fmt.Sprintf("writing table %s: the extraction's budget of %d %s is used up; raise the budget or narrow what is extracted", e.Table, e.Limit, e.What)
+	return fmt.Sprintf("writing table %s: the extraction's budget of %d %s is used up; capture less in one run, or split the stage with a matrix", e.Table, e.Limit, e.What)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/flameox/flameox/stages/program"
 )
 
-// Publish brings the published view up to date with the store: a row of runs for every capture and import, the rows of the
+// Publish brings the published view up to date with the store: a row of runs for every stage that was run or imported, the rows of the
 // extraction that is linked to it, and what the engine sampled while it ran. What cannot be read is left out and in the report; the
 // store then knows which of it is damaged, so that the next plan finds the evidence lost. The caller holds the append lock of the view.
 func Publish(ctx context.Context, s *graph.Store) (publish.Report, error) {
@@ -43,7 +43,7 @@ func desired(s *graph.Store) publish.Desired {
 		links[l.Run] = append(links[l.Run], l)
 	}
 	for _, r := range s.Cache.All() {
-		if !strings.HasPrefix(r.Kind, "capture.") && !strings.HasPrefix(r.Kind, "import.") {
+		if strings.HasPrefix(r.Kind, "extract.") { // its rows are under the run that they are evidence of
 			continue
 		}
 		extractions := ""

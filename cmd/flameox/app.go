@@ -37,9 +37,9 @@ func newApp() *cli.App {
 		},
 		Commands: []*cli.Command{
 			planCommand(), applyCommand(), whyCommand(), graphCommand(), auditCommand(),
-			runsCommand(), showCommand(), diffCommand(), logsCommand(), shellCommand(),
+			runsCommand(), showCommand(), diffCommand(), logsCommand(), artifactsCommand(), shellCommand(),
 			queryCommand(), tablesCommand(),
-			configure.Validate(), configure.Fmt(), configure.Schema(tablesCommand()), storage.Fsck(), versionCommand(),
+			configure.Validate(), configure.Fmt(), configure.Schema(tablesCommand()), configure.Console(), storage.Fsck(), versionCommand(),
 		},
 	}
 }

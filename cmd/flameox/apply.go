@@ -16,8 +16,10 @@ import (
 
 	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
 	"github.com/flameox/flameox/graph"
+	"github.com/flameox/flameox/internal/address"
 	"github.com/flameox/flameox/internal/flags"
 	"github.com/flameox/flameox/internal/lock"
+	"github.com/flameox/flameox/internal/view"
 	"github.com/flameox/flameox/stages"
 	"github.com/flameox/flameox/stages/workspace"
 )
@@ -115,6 +117,9 @@ func readSavedPlan(c *cli.Context, path string) (*graph.PlanDocument, error) {
 		}
 	}
 	b, err := os.ReadFile(path)
+	if _, isAddress := address.ParsePattern(path); errors.Is(err, os.ErrNotExist) && isAddress == nil && !strings.Contains(path, "/") {
+		return nil, flags.Usage(c, "there is no saved plan %q; to apply one stage, and what it needs, write -target=%s", path, view.ShellQuote(path))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the saved plan: %w", err)
 	}

@@ -88,6 +88,9 @@ func (p *progress) event(e graph.Event) {
 		p.counts.Cached++
 	case graph.EventBlocked:
 		p.counts.Blocked++
+		if e.Decision != nil && e.Decision.After != nil { // what it needs has been told
+			break
+		}
 		p.view.Say(fmt.Sprintf("%s is blocked: %s", e.Node.Address, e.Err))
 	case graph.EventWaiting:
 		p.view.Say(fmt.Sprintf("%s waits to be alone on the machine: %s", e.Node.Address, e.Err))
@@ -155,13 +158,23 @@ func (p *progress) failure(e graph.Event) view.Failure {
 			continue
 		}
 		f.Kept = append(f.Kept, o.Name)
-		if o.Name == program.RoleStderr && o.Sensitivity != cache.Sensitive {
-			if line := lastLine(p.store, o); line != "" {
-				f.Quote, f.From = line, "last line of stderr"
-			}
-		}
+	}
+	// Programs say why they fail on one of their streams; on stdout, among other things.
+	f.Quote, f.From = p.quote(rec, program.RoleStderr, 1), "last line of stderr"
+	if len(f.Quote) == 0 {
+		f.Quote, f.From = p.quote(rec, program.RoleStdout, 4), "end of stdout"
 	}
 	return f
+}
+
+// quote is the last lines of a stream, unless it is sensitive.
+func (p *progress) quote(rec *cache.Record, stream string, most int) []string {
+	for _, o := range rec.Outputs {
+		if o.Name == stream && o.Sensitivity != cache.Sensitive {
+			return lastLines(p.store, o, most)
+		}
+	}
+	return nil
 }
 
 // what is the failure in the program's words: "sh exited 3".
@@ -178,24 +191,28 @@ func what(rec *cache.Record) string {
 	return invalidText(rec)
 }
 
-// lastLine is the last line that is not blank, of at most the last 4 KiB.
-func lastLine(s *graph.Store, o cache.Output) string {
+// lastLines are the last lines that are not blank, of the last 4 KiB.
+func lastLines(s *graph.Store, o cache.Output, most int) (lines []string) {
 	r, err := s.CAS.Open(o.Digest)
 	if err != nil {
-		return ""
+		return nil
 	}
 	defer r.Close()
 	if skip := o.Size - 4096; skip > 0 {
 		if _, err := io.CopyN(io.Discard, r, skip); err != nil {
-			return ""
+			return nil
 		}
 	}
 	b, err := io.ReadAll(r)
 	if err != nil {
-		return ""
+		return nil
 	}
-	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
+	for line := range strings.Lines(string(b)) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines[max(0, len(lines)-most):]
 }
 
 func failureDocument(e graph.Event) applyFailure {

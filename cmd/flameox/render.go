@@ -124,7 +124,7 @@ func factName(ch facet.Change) string {
 		if ch.Name == "version" {
 			return "implementation"
 		}
-	case facet.Executables:
+	case facet.Executables, facet.Inputs:
 		if ch.Note != "" {
 			return ch.Note
 		}
@@ -216,9 +216,14 @@ func facetLine(f facet.Facet) string {
 	}
 	var parts []string
 	for _, e := range f.Entries {
-		text := e.Name + " " + shortValue(e.Value)
-		if f.Name == facet.Executables && e.Note != "" {
+		text := strings.TrimSpace(e.Name + " " + shortValue(e.Value))
+		switch {
+		case e.Value == "" || e.Value == "null" || e.Value == "{}" || e.Value == "[]": // an option that was not given
+			continue
+		case f.Name == facet.Executables && e.Note != "":
 			text = e.Note
+		case f.Name == facet.Inputs && e.Note != "":
+			text = e.Note + " " + shortValue(e.Value)
 		}
 		parts = append(parts, text)
 	}

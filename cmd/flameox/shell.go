@@ -31,7 +31,7 @@ func shellCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			rec, err := findRun(c, w, c.Args().First())
+			rec, err := cmdline.FindRun(c, w, c.Args().First())
 			if err != nil {
 				return err
 			}

@@ -23,7 +23,7 @@ import (
 func TestEveryTableAndViewIsThereBeforeAnythingWasPublished(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "evidence"))
 	for _, name := range names() {
-		if got := ask(t, db, "SELECT count(*) AS n FROM "+name, CSV); got != "n\r\n0\r\n" {
+		if got := ask(t, db, "SELECT count(*) AS n FROM "+name, CSV); got != "n\n0\n" {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -57,10 +57,10 @@ func TestRowsStandBesideTheirRun(t *testing.T) {
 	db := open(t, published(t, 3, 4))
 	got := ask(t, db, `SELECT run_address, run_axes['n'] AS n, run_valid, count(*) AS rows, max(value_int) AS top
 		FROM measurements_runs GROUP BY ALL ORDER BY ALL`, CSV)
-	want := "run_address,n,run_valid,rows,top\r\n" +
-		"\"capture.pyperf.sort[\"\"n=0\"\"]\",0,false,4,4611686018427387906\r\n" +
-		"\"capture.pyperf.sort[\"\"n=0\"\"]\",0,true,4,4611686018427387906\r\n" +
-		"\"capture.pyperf.sort[\"\"n=1\"\"]\",1,true,4,4611686018427387906\r\n"
+	want := "run_address,n,run_valid,rows,top\n" +
+		"\"capture.pyperf.sort[\"\"n=0\"\"]\",0,false,4,4611686018427387906\n" +
+		"\"capture.pyperf.sort[\"\"n=0\"\"]\",0,true,4,4611686018427387906\n" +
+		"\"capture.pyperf.sort[\"\"n=1\"\"]\",1,true,4,4611686018427387906\n"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -68,7 +68,7 @@ func TestRowsStandBesideTheirRun(t *testing.T) {
 
 func TestLatestIsTheNewestValidRunOfEveryAddress(t *testing.T) {
 	db := open(t, published(t, 5, 1)) // runs 0 to 4; 4 is not valid
-	if got := ask(t, db, "SELECT run FROM latest ORDER BY run", CSV); got != "run\r\n01RUN00002\r\n01RUN00003\r\n" {
+	if got := ask(t, db, "SELECT run FROM latest ORDER BY run", CSV); got != "run\n01RUN00002\n01RUN00003\n" {
 		t.Errorf("%q", got)
 	}
 }
@@ -76,7 +76,7 @@ func TestLatestIsTheNewestValidRunOfEveryAddress(t *testing.T) {
 func TestHotspotsCountEverySampleOnce(t *testing.T) {
 	db := open(t, published(t, 1, 1))
 	got := ask(t, db, `SELECT "function", self, inclusive, self_share, inclusive_share FROM hotspots`, CSV)
-	want := "function,self,inclusive,self_share,inclusive_share\r\nmerge,8,8,0.8,0.8\r\nsort,2,10,0.2,1\r\nmain,0,10,0,1\r\n"
+	want := "function,self,inclusive,self_share,inclusive_share\nmerge,8,8,0.8,0.8\nsort,2,10,0.2,1\nmain,0,10,0,1\n"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -107,7 +107,7 @@ func TestJSONKeepsEveryDigitAndEveryNull(t *testing.T) {
 
 func TestCSVTellsMissingFromEmpty(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "evidence"))
-	if got := ask(t, db, "SELECT 1 AS a, NULL AS b, '' AS c, 'x\ny' AS d", CSV); got != "a,b,c,d\r\n1,,\"\",\"x\ny\"\r\n" {
+	if got := ask(t, db, "SELECT 1 AS a, NULL AS b, '' AS c, 'x\ny' AS d", CSV); got != "a,b,c,d\n1,,\"\",\"x\ny\"\n" {
 		t.Errorf("%q", got)
 	}
 }
@@ -245,7 +245,7 @@ func TestOnlyOneQueryIsAnswered(t *testing.T) {
 	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
 		t.Error("a query wrote a file")
 	}
-	if got := ask(t, db, "SELECT count(*) AS n FROM runs; -- done", CSV); got != "n\r\n1\r\n" {
+	if got := ask(t, db, "SELECT count(*) AS n FROM runs; -- done", CSV); got != "n\n1\n" {
 		t.Errorf("after all that: %q", got)
 	}
 }
@@ -313,10 +313,10 @@ func TestAnOpenDatabaseShowsItsGenerationWhileANewOneIsPublished(t *testing.T) {
 		t.Fatal(err)
 	}
 	const count = "SELECT (SELECT count(*) FROM runs) AS r, (SELECT count(*) FROM measurements) AS m"
-	if got := ask(t, db, count, CSV); got != "r,m\r\n2,10\r\n" {
+	if got := ask(t, db, count, CSV); got != "r,m\n2,10\n" {
 		t.Errorf("the pinned generation shows %q", got)
 	}
-	if got := ask(t, open(t, dir), count, CSV); got != "r,m\r\n1,0\r\n" {
+	if got := ask(t, open(t, dir), count, CSV); got != "r,m\n1,0\n" {
 		t.Errorf("a new reader shows %q", got)
 	}
 }
@@ -329,7 +329,7 @@ func TestTimesAndNumbersOfRunsComeBackExactly(t *testing.T) {
 		t.Errorf("got %s want %s", got, want)
 	}
 	// Unsigned statistics: a filter beyond int64 must not skip the row group.
-	if got := ask(t, db, "SELECT count(*) AS n FROM frame_values WHERE samples > 9223372036854775807", CSV); got != "n\r\n1\r\n" {
+	if got := ask(t, db, "SELECT count(*) AS n FROM frame_values WHERE samples > 9223372036854775807", CSV); got != "n\n1\n" {
 		t.Errorf("%q", got)
 	}
 }

@@ -15,7 +15,7 @@ type Format string
 // The formats.
 const (
 	Table   Format = "table"   // aligned, for people; long values are cut
-	CSV     Format = "csv"     // RFC 4180; a missing value is an empty field, an empty text is ""
+	CSV     Format = "csv"     // RFC 4180 with the line ends of Unix; a missing value is an empty field, an empty text is ""
 	JSON    Format = "json"    // an array of objects; integers exact
 	Arrow   Format = "arrow"   // an Arrow IPC stream
 	Parquet Format = "parquet" // one Parquet file

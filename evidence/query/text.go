@@ -197,7 +197,7 @@ func newCSV(w io.Writer, cols []Column) (*csvEncoder, error) {
 	for i, c := range cols {
 		e.field(i, c.Name)
 	}
-	_, err := e.w.WriteString("\r\n")
+	_, err := e.w.WriteString("\n")
 	return e, err
 }
 
@@ -224,7 +224,7 @@ func (e *csvEncoder) row(values []any) error {
 			e.w.WriteByte(',')
 		}
 	}
-	_, err := e.w.WriteString("\r\n") // a failed write sticks to the writer
+	_, err := e.w.WriteString("\n") // a failed write sticks to the writer
 	return err
 }
 

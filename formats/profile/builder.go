@@ -52,6 +52,13 @@ type Builder struct {
 	frameless uint64
 	badText   uint64
 	memory    int64
+
+	met, text          int64 // frames and bytes of text that were walked so far
+	maxFrames, maxText int64 // their limits; tests lower them
+
+	// The last stack that was added: neighbours share most of their frames, and what they share need not be looked up again.
+	lastFrames []Ref
+	lastNodes  []uint32
 }
 
 type node struct{ parent, frame uint32 }
@@ -89,11 +96,18 @@ func New(opt Options) *Builder {
 		stackAt: map[stack]uint32{},
 		total:   make([]uint64, len(opt.Metrics)),
 		net:     make([]int64, len(opt.Metrics)),
+
+		maxFrames: MaxFrames,
+		maxText:   MaxText,
 	}
 }
 
 // Frame makes f known. Equal frames are one.
 func (b *Builder) Frame(f Frame) (Ref, error) {
+	names := int64(len(f.Language) + len(f.Function) + len(f.Module) + len(f.File) + len(f.BuildID))
+	if err := b.meetText(names); err != nil {
+		return 0, err
+	}
 	bad := f.validUTF8()
 	if r, ok := b.frameAt[f]; ok {
 		return r, nil
@@ -101,7 +115,11 @@ func (b *Builder) Frame(f Frame) (Ref, error) {
 	if bad {
 		b.badText++
 	}
-	if err := b.room(400+int64(len(f.Language)+len(f.Function)+len(f.Module)+len(f.File)+len(f.BuildID)), "frames"); err != nil {
+	// Repaired names may be longer than those that were met: each bad byte becomes three. Every metric has three sums.
+	if bad {
+		names *= 3
+	}
+	if err := b.room(400+names+24*int64(len(b.opt.Metrics)), "frames"); err != nil {
 		return 0, err
 	}
 	r := Ref(len(b.frames))
@@ -115,6 +133,14 @@ func (b *Builder) Frame(f Frame) (Ref, error) {
 func (b *Builder) Add(frames []Ref, weights []int64, labels map[string]string) error {
 	if len(weights) != len(b.opt.Metrics) {
 		return fmt.Errorf("adding sample record %d: it has %d weights for %d metrics", b.records+1, len(weights), len(b.opt.Metrics))
+	}
+	if b.records == 0 {
+		if err := b.checkMetrics(); err != nil {
+			return err
+		}
+	}
+	if err := b.meetFrames(len(frames)); err != nil {
+		return err
 	}
 	for m, w := range weights {
 		abs := uint64(w)
@@ -135,13 +161,9 @@ func (b *Builder) Add(frames []Ref, weights []int64, labels map[string]string) e
 		frames = []Ref{r}
 		b.frameless++
 	}
-	at := uint32(0)
-	for _, f := range frames {
-		next, err := b.child(at, uint32(f))
-		if err != nil {
-			return err
-		}
-		at = next
+	at, err := b.walk(frames)
+	if err != nil {
+		return err
 	}
 	set, err := b.labelSet(labels)
 	if err != nil {
@@ -169,6 +191,28 @@ func (b *Builder) Add(frames []Ref, weights []int64, labels map[string]string) e
 	return nil
 }
 
+// walk is the node of a stack.
+func (b *Builder) walk(frames []Ref) (uint32, error) {
+	shared := 0
+	for shared < min(len(frames), len(b.lastNodes)) && frames[shared] == b.lastFrames[shared] {
+		shared++
+	}
+	b.lastFrames, b.lastNodes = append(b.lastFrames[:shared], frames[shared:]...), b.lastNodes[:shared]
+	at := uint32(0)
+	if shared > 0 {
+		at = b.lastNodes[shared-1]
+	}
+	for _, f := range frames[shared:] {
+		next, err := b.child(at, uint32(f))
+		if err != nil {
+			return 0, err
+		}
+		b.lastNodes = append(b.lastNodes, next)
+		at = next
+	}
+	return at, nil
+}
+
 func (b *Builder) child(parent, frame uint32) (uint32, error) {
 	key := uint64(parent)<<32 | uint64(frame)
 	if n, ok := b.nodeAt[key]; ok {
@@ -176,6 +220,9 @@ func (b *Builder) child(parent, frame uint32) (uint32, error) {
 	}
 	if err := b.room(48, "stacks"); err != nil {
 		return 0, err
+	}
+	if len(b.nodes) >= math.MaxUint32 {
+		return 0, &evidence.BudgetError{What: "distinct stack prefixes", Table: "stacks", Limit: math.MaxUint32}
 	}
 	n := uint32(len(b.nodes))
 	b.nodes = append(b.nodes, node{parent, frame})
@@ -189,6 +236,9 @@ func (b *Builder) stack(s stack) (uint32, error) {
 	}
 	if err := b.room(48+32*int64(len(b.opt.Metrics)), "stacks"); err != nil {
 		return 0, err
+	}
+	if len(b.stacks) >= math.MaxUint32 {
+		return 0, &evidence.BudgetError{What: "distinct stacks", Table: "stacks", Limit: math.MaxUint32}
 	}
 	i := uint32(len(b.stacks))
 	b.stacks = append(b.stacks, s)
@@ -205,7 +255,15 @@ func (b *Builder) labelSet(labels map[string]string) (uint32, error) {
 		return 0, nil
 	}
 	set := make(labelSet, 0, len(labels))
+	bytes := int64(0)
 	for k, v := range labels {
+		bytes += int64(len(k) + len(v))
+		if err := b.CheckLabels(bytes); err != nil {
+			return 0, err
+		}
+		if err := b.meetText(int64(len(k) + len(v))); err != nil {
+			return 0, err
+		}
 		if !utf8.ValidString(k) || !utf8.ValidString(v) {
 			k, v = strings.ToValidUTF8(k, "\uFFFD"), strings.ToValidUTF8(v, "\uFFFD")
 			b.badText++
@@ -230,25 +288,13 @@ func (b *Builder) labelSet(labels map[string]string) (uint32, error) {
 	if i, ok := b.labelAt[k]; ok {
 		return i, nil
 	}
-	if err := b.room(64+3*int64(len(k)), "stacks"); err != nil {
+	if err := b.room(64+64*int64(len(set))+3*int64(len(k)), "stacks"); err != nil {
 		return 0, err
 	}
 	i := uint32(len(b.labels))
 	b.labels = append(b.labels, set)
 	b.labelAt[k] = i
 	return i, nil
-}
-
-// room accounts for n more bytes. Finish needs about as much again, so Add stops at half of the budget.
-func (b *Builder) room(n int64, table string) error {
-	b.memory += n
-	if limit := b.opt.Budget.Memory; limit > 0 && b.memory > limit/2 {
-		return &evidence.BudgetError{What: "bytes of memory", Table: table, Limit: limit}
-	}
-	if len(b.nodes) >= math.MaxUint32 || len(b.stacks) >= math.MaxUint32 {
-		return &evidence.BudgetError{What: "distinct stack prefixes", Table: table, Limit: math.MaxUint32}
-	}
-	return nil
 }
 
 func (s labelSet) asMap() map[string]string {
@@ -260,4 +306,12 @@ func (s labelSet) asMap() map[string]string {
 		m[l.key] = l.value
 	}
 	return m
+}
+
+// size is the bytes of a set's text.
+func (s labelSet) size() (n int64) {
+	for _, l := range s {
+		n += int64(len(l.key) + len(l.value))
+	}
+	return n
 }

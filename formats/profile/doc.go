@@ -10,6 +10,9 @@
 // added: a budget cuts rows that are written, never what was summed into the rows that stay. Where the tree itself
 // would not fit the memory budget, Add refuses, because a cut before the end of the input cannot know what is heaviest.
 //
+// Formats let few bytes stand for many frames and much text, so the work has limits too (LimitError), and what is done once for each prefix
+// is never done for each frame of each stack.
+//
 // A row that is absent stands for a weight to which no sample contributed.
 //
 // Identities are SHA-256 over length-prefixed text (eight bytes big-endian length, then the bytes):

@@ -29,78 +29,115 @@ type sums struct {
 
 type edge struct{ parent, child Ref }
 
-func (b *Builder) sum() *sums {
+// sum walks the tree of stack prefixes once: the weight of a prefix is that of all stacks that begin with it. The sum
+// of a frame is over its outermost occurrences, below which it counts no second time. Going from each leaf to the root instead would
+// cost as much as all stacks are deep together, which is not bounded by how many prefixes there are.
+func (b *Builder) sum() (*sums, error) {
 	s := &sums{b: b, m: len(b.opt.Metrics), primary: b.opt.Primary}
-	s.depth = make([]uint32, len(b.nodes))
-	for i := 1; i < len(b.nodes); i++ {
-		s.depth[i] = s.depth[b.nodes[i].parent] + 1 // a parent comes before its children
-	}
 	s.self = make([]int64, len(b.frames)*s.m)
 	s.inclusive = make([]int64, len(b.frames)*s.m)
 	s.frameSamples = make([]uint64, len(b.frames)*s.m)
-
-	// Labels do not matter here, so stacks that differ only in them are walked once.
-	slot := make([]uint32, len(b.nodes))
-	var leaves []uint32
-	var weights []int64
-	var samples []uint64
-	for i, st := range b.stacks {
-		if slot[st.node] == 0 {
-			leaves = append(leaves, st.node)
-			slot[st.node] = uint32(len(leaves))
-			weights = append(weights, make([]int64, s.m)...)
-			samples = append(samples, make([]uint64, s.m)...)
-		}
-		to, from := int(slot[st.node]-1)*s.m, i*s.m
-		for m := range s.m {
-			weights[to+m] += b.weights[from+m]
-			samples[to+m] += b.samples[from+m]
-		}
+	outer, edgeOf, err := s.occurrences()
+	if err != nil {
+		return nil, err
 	}
+	s.edgeWeights = make([]int64, len(s.edges)*s.m)
+	s.edgeSamples = make([]uint64, len(s.edges)*s.m)
 
-	edgeAt := map[edge]uint32{}
-	frameMark := make([]uint32, len(b.frames))
-	var edgeMark []uint32
-	for i, leaf := range leaves {
-		mark := uint32(i) + 1
-		w, n := weights[i*s.m:(i+1)*s.m], samples[i*s.m:(i+1)*s.m]
-		for m := range s.m {
-			s.self[int(b.nodes[leaf].frame)*s.m+m] += w[m]
+	weights := make([]int64, len(b.nodes))
+	samples := make([]uint64, len(b.nodes))
+	for m := range s.m {
+		clear(weights)
+		clear(samples)
+		for i, st := range b.stacks {
+			w := b.weights[i*s.m+m]
+			weights[st.node] += w
+			samples[st.node] += b.samples[i*s.m+m]
+			s.self[int(b.nodes[st.node].frame)*s.m+m] += w
 		}
-		for at := leaf; at != 0; at = b.nodes[at].parent {
-			f := b.nodes[at].frame
-			if frameMark[f] != mark { // recursion counts once
-				frameMark[f] = mark
-				for m := range s.m {
-					s.inclusive[int(f)*s.m+m] += w[m]
-					s.frameSamples[int(f)*s.m+m] += n[m]
-				}
+		for i := len(b.nodes) - 1; i > 0; i-- { // a parent comes before its children
+			n := b.nodes[i]
+			weights[n.parent] += weights[i]
+			samples[n.parent] += samples[i]
+			if outer[i]&outerFrame != 0 {
+				s.inclusive[int(n.frame)*s.m+m] += weights[i]
+				s.frameSamples[int(n.frame)*s.m+m] += samples[i]
 			}
-			parent := b.nodes[at].parent
-			if parent == 0 {
-				continue
-			}
-			e := edge{Ref(b.nodes[parent].frame), Ref(f)}
-			j, ok := edgeAt[e]
-			if !ok {
-				j = uint32(len(s.edges))
-				edgeAt[e] = j
-				s.edges = append(s.edges, e)
-				edgeMark = append(edgeMark, 0)
-				s.edgeWeights = append(s.edgeWeights, make([]int64, s.m)...)
-				s.edgeSamples = append(s.edgeSamples, make([]uint64, s.m)...)
-			}
-			if edgeMark[j] != mark {
-				edgeMark[j] = mark
-				for m := range s.m {
-					s.edgeWeights[int(j)*s.m+m] += w[m]
-					s.edgeSamples[int(j)*s.m+m] += n[m]
-				}
+			if outer[i]&outerEdge != 0 {
+				s.edgeWeights[int(edgeOf[i])*s.m+m] += weights[i]
+				s.edgeSamples[int(edgeOf[i])*s.m+m] += samples[i]
 			}
 		}
 	}
 	s.rankFrames()
-	return s
+	return s, nil
+}
+
+// What a node may be the outermost occurrence of.
+const (
+	outerFrame = 1 << iota
+	outerEdge
+)
+
+// occurrences finds the edges, and by node its edge and whether it is the first of its frame and of its edge on the way from the root.
+func (s *sums) occurrences() (outer []uint8, edgeOf []uint32, err error) {
+	nodes := s.b.nodes
+	s.depth = make([]uint32, len(nodes))
+	outer, edgeOf = make([]uint8, len(nodes)), make([]uint32, len(nodes))
+	child, sibling := make([]uint32, len(nodes)), make([]uint32, len(nodes))
+	edgeAt := map[edge]uint32{}
+	for i := len(nodes) - 1; i > 0; i-- {
+		p := nodes[i].parent
+		sibling[i], child[p] = child[p], uint32(i)
+	}
+	for i := 1; i < len(nodes); i++ {
+		p := nodes[i].parent
+		s.depth[i] = s.depth[p] + 1
+		if p == 0 {
+			continue
+		}
+		e := edge{Ref(nodes[p].frame), Ref(nodes[i].frame)}
+		j, ok := edgeAt[e]
+		if !ok {
+			if err := s.b.charge(64+16*int64(s.m), "call_edges", s.b.opt.Budget.Memory); err != nil {
+				return nil, nil, err
+			}
+			j = uint32(len(s.edges))
+			edgeAt[e] = j
+			s.edges = append(s.edges, e)
+		}
+		edgeOf[i] = j
+	}
+
+	// How often frames and edges are on the way from the root to where the walk is.
+	frameOn, edgeOn := make([]uint32, len(s.b.frames)), make([]uint32, len(s.edges))
+	for at := child[0]; at != 0; {
+		f := nodes[at].frame
+		if frameOn[f]++; frameOn[f] == 1 {
+			outer[at] |= outerFrame
+		}
+		if nodes[at].parent != 0 {
+			if edgeOn[edgeOf[at]]++; edgeOn[edgeOf[at]] == 1 {
+				outer[at] |= outerEdge
+			}
+		}
+		if child[at] != 0 {
+			at = child[at]
+			continue
+		}
+		for at != 0 {
+			frameOn[nodes[at].frame]--
+			if nodes[at].parent != 0 {
+				edgeOn[edgeOf[at]]--
+			}
+			if sibling[at] != 0 {
+				at = sibling[at]
+				break
+			}
+			at = nodes[at].parent
+		}
+	}
+	return outer, edgeOf, nil
 }
 
 // rankFrames orders the frames that any sample weighs on: heaviest inclusive weight of the primary metric

@@ -1,11 +1,9 @@
 package profile
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/flameox/flameox/evidence"
 	"github.com/flameox/flameox/internal/digest"
@@ -33,21 +31,18 @@ const (
 	SymbolsMissing = "symbols_missing"
 )
 
-// stackRow is one row of stacks for every metric that has a weight.
-type stackRow struct {
-	node    uint32 // of the leaf
-	depth   uint32 // frames that are shown, from the leaf
-	labels  uint32
-	weights []int64
-	samples []uint64
-}
-
 // Finish sums everything that was added and writes the rows, heaviest first. Where the budget has no room the
 // lightest stacks go first, then the lightest edges, then the lightest frames with what refers to them. The Builder
 // must not be used afterwards.
 func (b *Builder) Finish(sink *evidence.Sink) (Summary, error) {
-	s := b.sum()
 	out := Summary{Records: b.records, Totals: b.net}
+	if err := b.checkMetrics(); err != nil {
+		return out, err
+	}
+	s, err := b.sum()
+	if err != nil {
+		return out, err
+	}
 	stacks, cutStacks, cutWeight := s.stackRows()
 	edges := s.orderEdges()
 
@@ -91,83 +86,6 @@ func (b *Builder) Finish(sink *evidence.Sink) (Summary, error) {
 	return out, nil
 }
 
-// stackRows are all stacks that any sample weighs on, heaviest first. Stacks deeper than the budget are cut at the
-// root, and those that are equal then are one.
-func (s *sums) stackRows() (rows []stackRow, cut int, cutWeight int64) {
-	limit := uint32(math.MaxUint32)
-	if d := s.b.opt.Budget.StackDepth; d > 0 {
-		limit = uint32(min(d, math.MaxUint32))
-	}
-	merged := map[string]int{}
-	for i, st := range s.b.stacks {
-		r := stackRow{node: st.node, depth: s.depth[st.node], labels: st.labels,
-			weights: s.b.weights[i*s.m : (i+1)*s.m], samples: s.b.samples[i*s.m : (i+1)*s.m]}
-		if !anyOf(r.samples) {
-			continue
-		}
-		if r.depth >= limit { // a stack that is exactly this deep may equal one that is cut
-			if r.depth > limit {
-				cut++
-				cutWeight += abs(r.weights[s.primary])
-				r.depth = limit
-			}
-			key := fmt.Sprint(r.labels, s.path(r))
-			if j, ok := merged[key]; ok {
-				for m := range s.m {
-					rows[j].weights[m] += r.weights[m]
-					rows[j].samples[m] += r.samples[m]
-				}
-				continue
-			}
-			r.weights, r.samples = slices.Clone(r.weights), slices.Clone(r.samples)
-			merged[key] = len(rows)
-		}
-		rows = append(rows, r)
-	}
-	slices.SortFunc(rows, func(x, y stackRow) int {
-		if c := heavier(x.weights, y.weights, s.primary); c != 0 {
-			return c
-		}
-		if c := s.comparePaths(x, y); c != 0 {
-			return c
-		}
-		return slices.CompareFunc(s.b.labels[x.labels], s.b.labels[y.labels], func(a, b label) int {
-			if c := strings.Compare(a.key, b.key); c != 0 {
-				return c
-			}
-			return strings.Compare(a.value, b.value)
-		})
-	})
-	return rows, cut, cutWeight
-}
-
-// comparePaths orders by the ranks of the frames from leaf to root: the same for every order of the input.
-func (s *sums) comparePaths(x, y stackRow) int {
-	nodes := s.b.nodes
-	at, bt := x.node, y.node
-	for range min(x.depth, y.depth) {
-		if at == bt {
-			break
-		}
-		if c := cmp.Compare(s.rank[nodes[at].frame], s.rank[nodes[bt].frame]); c != 0 {
-			return c
-		}
-		at, bt = nodes[at].parent, nodes[bt].parent
-	}
-	return cmp.Compare(x.depth, y.depth)
-}
-
-// path is a row's frames, root to leaf.
-func (s *sums) path(r stackRow) []Ref {
-	p := make([]Ref, r.depth)
-	at := r.node
-	for i := len(p) - 1; i >= 0; i-- {
-		p[i] = Ref(s.b.nodes[at].frame)
-		at = s.b.nodes[at].parent
-	}
-	return p
-}
-
 // plan is what will be written.
 type plan struct {
 	frames []Ref
@@ -206,6 +124,7 @@ func (s *sums) fit(edges []int, stacks []stackRow) plan {
 		room -= n
 		p.edges = append(p.edges, j)
 	}
+	frames, text := int64(maxStackFrames), int64(maxStackText)
 	for _, r := range stacks {
 		if n := s.b.opt.Budget.Stacks; n > 0 && len(p.stacks) == n {
 			break
@@ -214,7 +133,9 @@ func (s *sums) fit(edges []int, stacks []stackRow) plan {
 			continue
 		}
 		n := rowsOf(r.samples)
-		if n > room {
+		frames -= n * int64(r.depth)
+		text -= n * s.b.labels[r.labels].size()
+		if n > room || frames < 0 || text < 0 {
 			break
 		}
 		room -= n

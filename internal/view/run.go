@@ -12,8 +12,8 @@ type Failure struct {
 	Address string
 	After   time.Duration
 	What    string   // "python exited 1"
-	Quote   string   // the line that says most, or ""
-	From    string   // where it comes from: "last line of stderr"
+	Quote   []string // the lines that say most
+	From    string   // where they come from: "last line of stderr"
 	Kept    []string // "stderr", "partial benchmark.json"
 	Logs    string   // command that shows what was kept, or ""
 	Try     []string // commands
@@ -35,9 +35,9 @@ func (p *page) failure(v *Failure) {
 		l = l.add(plain, ": "+clean(v.What))
 	}
 	p.put(4, l)
-	if v.Quote != "" {
-		l := line{{"    " + clean(v.Quote), plain}}
-		if v.From != "" {
+	for i, q := range v.Quote {
+		l := line{{"    " + clean(q), plain}}
+		if v.From != "" && i == len(v.Quote)-1 {
 			l = l.add(faint, "          ("+clean(v.From)+")")
 		}
 		p.put(6, l)

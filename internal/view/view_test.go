@@ -268,7 +268,7 @@ func TestDiffOfTwoRuns(t *testing.T) {
 func failure() *Failure {
 	return &Failure{
 		Address: `capture.pyperf.sort["n=100000"]`, After: 3100 * time.Millisecond, What: "python exited 1",
-		Quote: "\x1b[31mImportError\x1b[0m: No module named 'sortlib.merge'\a", From: "last line of stderr",
+		Quote: []string{"\x1b[31mImportError\x1b[0m: No module named 'sortlib.merge'\a"}, From: "last line of stderr",
 		Kept: []string{"stderr", "partial benchmark.json"},
 		Logs: "flameox logs " + ShellQuote(`capture.pyperf.sort["n=100000"]`), Try: []string{"flameox shell " + ShellQuote(`capture.pyperf.sort["n=100000"]`)},
 	}
@@ -415,7 +415,7 @@ func FuzzNothingIsWiderThanTheOutputOrControlsIt(f *testing.F) {
 		for _, m := range []model{
 			&Plan{Blocks: []Block{{a, []Instance{{Key: b, State: Blocked, Why: c, Do: a}, {Key: c, State: Run, Because: []Because{{Fact: a, Verb: b, Old: c}}}}}}},
 			&Why{State: Run, Sentence: c, Changed: []Fact{{Facet: "inputs", Text: b, Old: a, New: c, Hint: a}}, Same: []Fact{{Facet: "command", Text: c}}},
-			&Failure{Address: a, What: b, Quote: c, Kept: []string{a, b}, Logs: c, Try: []string{b}},
+			&Failure{Address: a, What: b, Quote: []string{c, a}, Kept: []string{a, b}, Logs: c, Try: []string{b}},
 			&Table{Columns: []Column{{Title: "a"}, {Path: true}, {Right: true}}, Rows: [][]string{{a, b, c}, {c}}},
 		} {
 			var out bytes.Buffer

@@ -76,7 +76,7 @@ func (p Provider) Extract(ctx context.Context, in providers.Input, _ any, budget
 	}
 	if budget.Rows > 0 && s.rows > budget.Rows {
 		return evidence.Outcome{State: evidence.Incompatible, Limitations: []evidence.Limitation{{Code: RowBudget, Text: fmt.Sprintf(
-			"the payload has %d values and the extraction's budget is %d rows; samples have no weight by which some could be left out, so nothing is extracted: raise the budget or measure fewer benchmarks", s.rows, budget.Rows)}}}, nil
+			"the payload has %d values and the extraction's budget is %d rows; samples have no weight by which some could be left out, so nothing is extracted: measure fewer benchmarks in one capture", s.rows, budget.Rows)}}}, nil
 	}
 	out := evidence.Outcome{State: evidence.Complete, Results: map[string]any{
 		"benchmarks": int64(len(s.order)),

@@ -11,6 +11,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/flameox/flameox/evidence"
+	sum "github.com/flameox/flameox/formats/profile"
 )
 
 // The codes of refusals.
@@ -23,6 +24,7 @@ const (
 	InputBudget    = "input_budget"
 	MemoryBudget   = "memory_budget"
 	Overflow       = "weights_overflow"
+	TooMuch        = "profile_limits"
 	SampleTypesDup = "sample_types_ambiguous"
 )
 
@@ -65,6 +67,9 @@ func decode(r io.Reader, limit int64) (decoded, error) {
 	}
 	if need := footprint(data); need > limit {
 		return decoded{}, refuse(MemoryBudget, "the profile would take about %d bytes of memory and may take %d; raise the extraction's memory budget", need, limit)
+	}
+	if n := labelText(data); n > sum.MaxText {
+		return decoded{}, refuse(TooMuch, "the labels of the profile's samples have %d bytes of text together, each counted as often as a sample refers to it, and may have %d; it is damaged, or its producer has to record fewer or shorter labels", n, int64(sum.MaxText))
 	}
 	return parse(data, protoShaped(data))
 }
@@ -112,6 +117,20 @@ func parse(data []byte, shaped bool) (d decoded, err error) {
 	}
 	if len(p.SampleType) == 0 {
 		return decoded{}, refuse(NoSampleTypes, "the payload names no sample type, so its figures would have no meaning; it is no profile, or was cut")
+	}
+	if p.DropFrames != "" {
+		// The reader looks every name up for every line of every location.
+		var names int64
+		for _, l := range p.Location {
+			for _, line := range l.Line {
+				if line.Function != nil {
+					names += int64(len(line.Function.Name))
+				}
+			}
+		}
+		if names > sum.MaxText {
+			return decoded{}, refuse(TooMuch, "the names of the profile's functions have %d bytes together, each counted as often as a line refers to it, and may have %d", names, int64(sum.MaxText))
+		}
 	}
 	if err := p.RemoveUninteresting(); err != nil {
 		return decoded{}, refuse(Corrupt, "the profile's own list of frames to drop is no regular expression: %v", err)

@@ -70,12 +70,15 @@ func (Provider) Extract(ctx context.Context, in providers.Input, options any, bu
 	out, err := extract(ctx, in, grain, budget, sink)
 	var bad *refusal
 	var over *profile.OverflowError
+	var limit *profile.LimitError
 	var full *evidence.BudgetError
 	switch {
 	case errors.As(err, &bad):
 		return incompatible(bad.Limitation), nil
 	case errors.As(err, &over):
 		return incompatible(evidence.Limitation{Code: Overflow, Text: over.Error()}), nil
+	case errors.As(err, &limit):
+		return incompatible(evidence.Limitation{Code: TooMuch, Text: limit.Error()}), nil
 	case errors.As(err, &full) && sink.Rows() == 0:
 		return incompatible(evidence.Limitation{Code: MemoryBudget, Text: full.Error()}), nil
 	}
@@ -164,7 +167,10 @@ func extract(ctx context.Context, in providers.Input, grain grain, budget eviden
 					negative++
 				}
 			}
-			labels, several := labelsOf(s)
+			labels, several, err := labelsOf(s, b)
+			if err != nil {
+				return out, err
+			}
 			joined += several
 			if err := b.Add(stack, weights, labels); err != nil {
 				return out, err

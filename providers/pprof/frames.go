@@ -40,6 +40,10 @@ func (f *framer) stack(s *pb.Sample, out []profile.Ref) ([]profile.Ref, error) {
 		if err != nil {
 			return out, err
 		}
+		// Few bytes may stand for any number of frames, so they are counted before they are held.
+		if err := f.b.CheckDepth(len(out) + len(refs)); err != nil {
+			return out, err
+		}
 		out = append(out, refs...)
 	}
 	return out, nil
@@ -48,6 +52,9 @@ func (f *framer) stack(s *pb.Sample, out []profile.Ref) ([]profile.Ref, error) {
 func (f *framer) location(l *pb.Location) ([]profile.Ref, error) {
 	if refs, ok := f.known[l]; ok {
 		return refs, nil
+	}
+	if err := f.b.CheckDepth(len(l.Line)); err != nil {
+		return nil, err
 	}
 	var base profile.Frame
 	inlining := len(l.Line) > 1
@@ -109,9 +116,26 @@ func (f *framer) add(refs *[]profile.Ref, fr profile.Frame) error {
 
 // labelsOf are a sample's labels as text, and how many of them had several values. A numeric label has its
 // unit behind it where the profile gives one.
-func labelsOf(s *pb.Sample) (labels map[string]string, several int) {
+func labelsOf(s *pb.Sample, b *profile.Builder) (labels map[string]string, several int, err error) {
 	if len(s.Label)+len(s.NumLabel) == 0 {
-		return nil, 0
+		return nil, 0, nil
+	}
+	// The values of one label may all be the same long text of the string table, so they are measured before they are joined.
+	var size int64
+	for k, v := range s.Label {
+		for _, text := range v {
+			size += int64(len(text)) + 1
+		}
+		size += int64(len(k))
+	}
+	for k, v := range s.NumLabel {
+		for _, unit := range s.NumUnit[k] {
+			size += int64(len(unit)) + 1
+		}
+		size += int64(len(k) + len(v))
+	}
+	if err := b.CheckLabels(size); err != nil {
+		return nil, 0, err
 	}
 	values := make(map[string][]string, len(s.Label)+len(s.NumLabel))
 	for k, v := range s.Label {
@@ -134,5 +158,5 @@ func labelsOf(s *pb.Sample) (labels map[string]string, several int) {
 		}
 		labels[k] = strings.Join(v, ",")
 	}
-	return labels, several
+	return labels, several, nil
 }

@@ -162,7 +162,7 @@ func (s *stage) run(ctx context.Context, t *graph.Task, prepared *program.Prepar
 	}
 	sem := semantics{
 		Origin: "capture", Provider: s.provider.Name(), ProviderVersion: s.provider.Version(),
-		Options: s.options, Scope: s.invocation.Scope, Containment: "uncontained",
+		Options: kind.Arguments(s.options), Scope: s.invocation.Scope, Containment: "uncontained",
 	}
 	if p := s.inst.Meta.ProfileOf; p != nil {
 		sem.ProfileOf = p.Address().String()

@@ -64,6 +64,26 @@ func defining(t reflect.Type) []definingField {
 	return out
 }
 
+// Arguments are options by the names of their arguments, for a document: durations as they are written, references left out.
+func Arguments(options any) map[string]any {
+	v := reflect.Indirect(reflect.ValueOf(options))
+	if !v.IsValid() {
+		return nil
+	}
+	out := map[string]any{}
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("arg"), ",")
+		switch x := v.Field(i).Interface().(type) {
+		case lang.Ref, lang.Refs, lang.Deferred:
+		case time.Duration:
+			out[name] = x.String()
+		default:
+			out[name] = x
+		}
+	}
+	return out
+}
+
 // encode is the canonical text of an option: the same for equal values, different for different ones.
 func encode(v reflect.Value) string {
 	switch x := v.Interface().(type) {

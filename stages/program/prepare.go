@@ -75,6 +75,7 @@ func (p *Program) Prepare(ctx context.Context, in *graph.Results, collectors []p
 		}
 		out.trees[name] = tree.Digest
 		out.inputs.AddTree(upstreamPrefix+strconv.Itoa(i+1), tree.Digest)
+		out.inputs.Entries[len(out.inputs.Entries)-1].Note = node.Address.String()
 	}
 	return out, p.resolve(ctx, out)
 }

@@ -12,6 +12,9 @@ package evidence
 // out: an extraction's rows hold only what follows from its input, so the writer adds artifact,
 // provider and provider_version once per file, and publishing adds run.
 
+// Sample is the aggregation of a value that is one sample, not what a producer made of several.
+const Sample = "sample"
+
 // Measurement is one sample of one metric, never a mean of samples.
 type Measurement struct {
 	Name        string            `col:"name" doc:"metric, prefixed by its producer: gobench.<benchmark>"`
@@ -81,6 +84,7 @@ type Stack struct {
 // Resource is one sampled point or summary of a process tree or a file system while a stage ran.
 type Resource struct {
 	Metric      string   `col:"metric" doc:"a metric of the runtime-resource registry, or a recorded point that no comparison may use"`
+	Subject     *string  `col:"subject,null" doc:"the server that was sampled beside the command; missing for the command itself"`
 	Kind        string   `col:"kind" doc:"point (one observation) or summary (one per run)"`
 	AtNS        *int64   `col:"at_ns,null" unit:"ns" doc:"monotonic time since the process started, of a point"`
 	ValueInt    *int64   `col:"value_int,null" doc:"the value; missing where it could not be observed, never zero instead"`

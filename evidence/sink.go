@@ -55,7 +55,7 @@ type Sink struct {
 func NewSink(dir string, meta FileMeta, budget Budget) *Sink {
 	s := &Sink{dir: dir, meta: meta, artifact: meta.Artifact.String(), budget: budget}
 	s.Resources = newWriter[Resource](s, ResourcesTable)
-	s.Measurements = newWriter[Measurement](s, "measurements")
+	s.Measurements = newWriter[Measurement](s, MeasurementsTable)
 	s.Frames = newWriter[Frame](s, "frames")
 	s.FrameValues = newWriter[FrameValue](s, "frame_values")
 	s.CallEdges = newWriter[CallEdge](s, "call_edges")

@@ -44,6 +44,9 @@ func (t *Table) Column(name string) (Column, bool) {
 // RunsTable is the name of the table that all others join.
 const RunsTable = "runs"
 
+// MeasurementsTable is the name of the table of samples.
+const MeasurementsTable = "measurements"
+
 // ResourcesTable is the name of the table of what the engine samples while something runs.
 const ResourcesTable = "resources"
 
@@ -61,7 +64,7 @@ var (
 var tables = []Table{
 	newTable[Run](RunsTable, "one executed or imported stage: identity, status, times, host, semantics, limitations", ""),
 	newTable[Resource](ResourcesTable, "one sampled point or summary of a process tree, a device or a file system", ""),
-	newTable[Measurement]("measurements", "one sample of one metric, never a mean of samples", ""),
+	newTable[Measurement](MeasurementsTable, "one sample of one metric, never a mean of samples", ""),
 	newTable[Frame]("frames", "one place in a program, as the producer names it", ""),
 	newTable[FrameValue]("frame_values", "the weight of one frame in one metric; recursion is counted once in inclusive", "inclusive"),
 	newTable[CallEdge]("call_edges", "the weight of one direct call", "weight"),

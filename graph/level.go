@@ -17,7 +17,7 @@ func Stricter(a, b cache.Sensitivity) cache.Sensitivity {
 
 // inherit makes what stands on something sensitive sensitive. The other levels are each stage's own to say.
 func (n *Node) inherit() {
-	for _, d := range n.Deps {
+	for _, d := range n.Upstream() {
 		if d.Level == cache.Sensitive {
 			n.Level = cache.Sensitive
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/graph/facet"
 	"github.com/flameox/flameox/internal/address"
-	"github.com/flameox/flameox/internal/suggest"
 )
 
 // Nature says what repeating a stage means, and so how its results are reused.
@@ -33,6 +32,17 @@ type Reuse struct {
 	Age   time.Duration // 0: for ever
 }
 
+// String is the reuse as it is written in a configuration; "" where a result stands for ever.
+func (r Reuse) String() string {
+	switch {
+	case r.Never:
+		return "never"
+	case r.Age > 0:
+		return r.Age.String()
+	}
+	return ""
+}
+
 // Node is one instance of a stage.
 type Node struct {
 	Address   address.Address
@@ -40,6 +50,7 @@ type Node struct {
 	Nature    Nature
 	Stage     Stage   // nil where nothing is computed
 	Deps      []*Node // what the node's results follow from
+	Uses      []*Node // what has to stand when the node runs, and whose key, not its result, enters the node's: an environment
 	After     []*Node // what only has to be done before: nothing of it enters the key, and its being stale makes nothing else stale
 	Attempts  int     // valid results wanted; 1 for a pure stage
 	Exclusive bool    // runs alone, under the machine's measuring lock
@@ -55,6 +66,9 @@ type Node struct {
 	users []*Node // the reverse of needs and after
 	order int     // position in Graph.Nodes
 }
+
+// Upstream are the nodes that the node cannot do without: what it follows from and what it uses.
+func (n *Node) Upstream() []*Node { return slices.Concat(n.Deps, n.Uses) }
 
 // Needs are the nearest upstream nodes that compute something, found through those that do not.
 func (n *Node) Needs() []*Node { return n.needs }
@@ -150,7 +164,7 @@ func New(nodes []*Node) (*Graph, error) {
 				}
 			}
 		}
-		for _, d := range n.After {
+		for _, d := range slices.Concat(n.Uses, n.After) {
 			if err := nearest(d, []*Node{d}, append(slices.Clone(d.needs), d.after...), &n.after); err != nil {
 				return nil, err
 			}
@@ -171,77 +185,3 @@ func New(nodes []*Node) (*Graph, error) {
 
 // Node is the node with the address, in any of its forms, or nil.
 func (g *Graph) Node(a address.Address) *Node { return g.byName[a.String()] }
-
-// Select are the nodes that any of the patterns matches. A pattern that matches nothing is an error with the nearest name.
-func (g *Graph) Select(patterns []address.Pattern) (map[*Node]bool, error) {
-	out := map[*Node]bool{}
-	for _, p := range patterns {
-		found := false
-		for _, n := range g.Nodes {
-			if p.Match(n.Address) {
-				out[n], found = true, true
-			}
-		}
-		if !found {
-			return nil, g.unknown(p.String())
-		}
-	}
-	return out, nil
-}
-
-// Find is the only node that s names; an address of a block with several instances is an error that lists some.
-func (g *Graph) Find(s string) (*Node, error) {
-	a, err := address.Parse(s)
-	if err != nil {
-		return nil, err
-	}
-	if n := g.Node(a); n != nil {
-		return n, nil
-	}
-	p, err := address.ParsePattern(s)
-	if err != nil {
-		return nil, err
-	}
-	var found []*Node
-	for _, n := range g.Nodes {
-		if p.Match(n.Address) {
-			found = append(found, n)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return nil, g.unknown(s)
-	case 1:
-		return found[0], nil
-	}
-	list := ""
-	for i, n := range found {
-		if i == 5 {
-			list += fmt.Sprintf("\n  (%d more)", len(found)-i)
-			break
-		}
-		list += "\n  " + n.Address.String()
-	}
-	return nil, fmt.Errorf("%s has %d instances; name one:%s", s, len(found), list)
-}
-
-func (g *Graph) unknown(s string) error {
-	block, hasAxes := s, false
-	if p, err := address.Parse(s); err == nil {
-		block, hasAxes = p.Block, len(p.Axes) > 0
-	}
-	var known []string
-	seen := map[string]bool{}
-	for _, n := range g.Nodes {
-		if hasAxes && n.Address.Block == block {
-			known = append(known, n.Address.String())
-		} else if !seen[n.Address.Block] {
-			seen[n.Address.Block] = true
-			known = append(known, n.Address.Block)
-		}
-	}
-	if best := suggest.Nearest(s, known); best != "" {
-		return fmt.Errorf("no stage is called %s. Did you mean %s?", s, best)
-	}
-	return fmt.Errorf("no stage is called %s; `flameox graph` lists them all", s)
-}

@@ -113,14 +113,14 @@ func NewPlanner(store *Store, g *Graph, sel Selection) (*Planner, error) {
 		failed:  map[*Node]bool{},
 	}
 	var err error
-	if p.excluded, err = g.Select(sel.Exclude); err != nil {
+	if p.excluded, err = g.stages(sel.Exclude); err != nil {
 		return nil, err
 	}
-	if p.replaced, err = g.Select(sel.Replace); err != nil {
+	if p.replaced, err = g.stages(sel.Replace); err != nil {
 		return nil, err
 	}
 	if len(sel.Target) > 0 {
-		targets, err := g.Select(sel.Target)
+		targets, err := g.stages(sel.Target)
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +131,7 @@ func NewPlanner(store *Store, g *Graph, sel Selection) (*Planner, error) {
 				p.excluded[n] = true
 				continue
 			}
-			for _, d := range n.Deps {
+			for _, d := range n.Upstream() {
 				wanted[d] = true
 			}
 		}
@@ -369,29 +369,6 @@ func (p *Planner) look(n *Node, a *Action) (slot, []Reason, error) {
 		reasons = append(reasons, Reason{Code: MoreAttempts, Text: fmt.Sprintf("%d of %d attempts are there", len(s.records), n.Attempts)})
 	}
 	return s, reasons, nil
-}
-
-// estimate is the mean wall time of the newest results at the node's address.
-func (p *Planner) estimate(d *Decision) {
-	const most = 5
-	var sum time.Duration
-	n, elsewhere := 0, false
-	history := p.store.At(d.Node.Address)
-	for i := len(history) - 1; i >= 0 && n < most; i-- {
-		r := history[i]
-		if !r.Valid() {
-			continue
-		}
-		if r.HostClass != p.store.HostClass {
-			elsewhere = true
-		}
-		sum += r.Wall
-		n++
-	}
-	if n > 0 {
-		d.Estimate = sum / time.Duration(n) * time.Duration(max(1, d.Want-d.Have))
-		d.EstimateElsewhere, d.EstimateRuns = elsewhere, n
-	}
 }
 
 // Current are the records that stand for n as far as the planner has decided; none where it is stale or failed.

@@ -57,6 +57,18 @@ func (s *Store) KnowTree(root digest.Digest, files []cas.File) {
 	s.known[root] = files
 }
 
+// knowOld is KnowTree of what a saved plan says of a tree, unless it is known already.
+func (s *Store) knowOld(root digest.Digest, files []cas.File) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil {
+		s.known = map[digest.Digest][]cas.File{}
+	}
+	if _, ok := s.known[root]; !ok {
+		s.known[root] = files
+	}
+}
+
 // tree is the files of a tree, sorted by path.
 func (s *Store) tree(root digest.Digest) ([]cas.File, error) {
 	s.mu.Lock()

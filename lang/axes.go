@@ -63,7 +63,7 @@ func (e *expansion) ownAxes(n *node) (axes []*ownAxis, ok bool) {
 }
 
 func (e *expansion) axisExpr(a *hclsyntax.Attribute) (cty.Value, bool) {
-	v, diags := a.Expr.Value(e.c.values.args)
+	v, diags := e.c.budget.Value(a.Expr, e.c.values.args)
 	if diags.HasErrors() {
 		e.report(fromHCL(sumExpression, diags, "", false)...)
 		return v, false

@@ -222,23 +222,28 @@ func headerOf(b *hclsyntax.Block) string {
 
 // arguments matches the attributes of hb with the fields of b's schema. Others are offered to extra.
 func (c *Config) arguments(b *body, hb *hclsyntax.Body, at *hclsyntax.Block, header string, extra func(*hclsyntax.Attribute) bool, broken *bool) {
-	for _, a := range hb.Attributes {
+	var unknown strings.Builder
+	for _, a := range byPosition(hb.Attributes) {
 		f := b.sch.byName[a.Name]
 		switch {
 		case f != nil:
 			b.args = append(b.args, &arg{f: f, attr: a})
 		case extra != nil && extra(a):
 		default:
-			c.report(errorAt(sumUnknownArg, a.NameRange, "%s", c.unknownArg(b, header, a.Name)))
+			text := c.unknownArg(b, header, a.Name)
+			unknown.WriteString(text)
+			c.report(errorAt(sumUnknownArg, a.NameRange, "%s", text))
 			*broken = true
 		}
 	}
-	// Attributes come in the order of a map; fields give them a stable one.
 	slices.SortFunc(b.args, func(x, y *arg) int { return x.f.index - y.f.index })
 	for _, f := range b.sch.fields {
 		if f.required && hb.Attributes[f.name] == nil {
-			c.report(errorAt(sumMissingArg, at.DefRange(), "%s needs the argument %q.", header, f.name))
 			*broken = true
+			if strings.Contains(unknown.String(), fmt.Sprintf("Did you mean %q?", f.name)) {
+				continue // one misspelt name is one error
+			}
+			c.report(errorAt(sumMissingArg, at.DefRange(), "%s needs the argument %q.", header, f.name))
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/flameox/flameox/lang/bounded"
 	"github.com/flameox/flameox/lang/render"
 )
 
@@ -65,6 +66,7 @@ type latePlace struct {
 type lateExpr struct {
 	proto  *deferredProto
 	ctx    *hcl.EvalContext
+	budget *bounded.Budget
 	blocks []*lateBlock
 	insts  []*Instance
 	hide   bool // a sensitive variable takes part: show no values
@@ -197,11 +199,15 @@ func (c *Config) checkResult(n *node, rest hcl.Traversal) *hcl.Diagnostic {
 			if longest(rest, i, n.sch.tokens) != "" {
 				return errorAt(sumNotAllowed, where, "%s.%s exists only while stages run; after apply there are results: %s.", n.Address(), name, oneOf(tree.names()))
 			}
-			known := "It has no results."
-			if names := tree.names(); len(names) > 0 {
-				known = "Known are " + oneOf(names) + "."
+			hint := c.suggest.didYouMean(name, tree.names())
+			switch names := tree.names(); {
+			case hint != "":
+			case len(names) == 0:
+				hint = " It has no results."
+			default:
+				hint = " Known are " + oneOf(names) + "."
 			}
-			return errorAt(sumUnknownResult, where, "A %s has no result %q.%s %s", n.Kind(), path+name, c.suggest.didYouMean(name, tree.names()), known)
+			return errorAt(sumUnknownResult, where, "A %s has no result %q.%s", n.Kind(), path+name, hint)
 		}
 		tree = next
 		path += name + "."
@@ -269,7 +275,7 @@ func (l *lateExpr) eval(results func(inst *Instance) (cty.Value, error)) (cty.Va
 	if len(splats.kids) > 0 {
 		ctx.Variables[render.AllRoot] = splats.value()
 	}
-	v, diags := l.proto.expr.Value(ctx)
+	v, diags := l.budget.Value(l.proto.expr, ctx)
 	if diags.HasErrors() {
 		return cty.DynamicVal, fromHCL(sumExpression, diags, "", l.hide)
 	}

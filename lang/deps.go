@@ -151,7 +151,7 @@ func (e *expansion) checkLate(p *deferredProto) bool {
 
 // bind ties a deferred expression to the instances it reads.
 func (e *expansion) bind(p *deferredProto, ctx *hcl.EvalContext) *lateExpr {
-	l := &lateExpr{proto: p, ctx: ctx, hide: e.c.secretIn(&p.info)}
+	l := &lateExpr{proto: p, ctx: ctx, budget: &e.c.budget, hide: e.c.secretIn(&p.info)}
 	byNode := map[*node]*lateBlock{}
 	need := map[*node]map[*Instance]bool{}
 	for _, place := range p.places {

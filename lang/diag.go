@@ -54,6 +54,7 @@ const (
 	sumBadVarFile      summary = "Invalid variable file"
 	sumInvalidValue    summary = "Invalid value"
 	sumExpression      summary = "Invalid expression"
+	sumTooLarge        summary = "Value too large"
 	sumNUL             summary = "NUL byte in a string"
 	sumTokenCut        summary = "Runtime value changed"
 	sumSensitive       summary = "Sensitive value exposed"
@@ -75,7 +76,7 @@ var catalogue = []summary{
 	sumUnknownKind, sumUnknownArg, sumMissingArg, sumMisplacedArg, sumUnknownNested, sumDuplicate, sumVersion, sumUnknownName,
 	sumUnknownVariable, sumUnknownLocal, sumUnknownRef, sumIncomplete, sumNotAllowed, sumNotKnown, sumUnknownResult, sumUnknownToken,
 	sumNotValue, sumComputedRef, sumWrongKind, sumUnknownInstance, sumChooseInstance, sumCycle, sumNoValue, sumBadVariable,
-	sumBadVarFile, sumInvalidValue, sumExpression, sumNUL, sumTokenCut, sumSensitive, sumBadAxis, sumUnknownAxis, sumAxisValue,
+	sumBadVarFile, sumInvalidValue, sumExpression, sumTooLarge, sumNUL, sumTokenCut, sumSensitive, sumBadAxis, sumUnknownAxis, sumAxisValue,
 	sumTooMany, sumNoResult, sumEmptyAxis, sumNoInstances,
 }
 
@@ -123,13 +124,25 @@ func fromHCL(s summary, diags hcl.Diagnostics, where string, hide bool) hcl.Diag
 		default:
 			c.Detail = d.Summary + ". " + d.Detail
 		}
-		c.Detail = strings.ReplaceAll(token.Display(c.Detail), "?.", "?")
+		// The library quotes what it shows, and with it the bytes that delimit runtime tokens.
+		c.Detail = strings.ReplaceAll(token.Display(strings.ReplaceAll(c.Detail, `\x00`, "\x00")), "?.", "?")
+		c.Detail = cut(c.Detail)
 		if where != "" {
 			c.Detail += "\nThis is in " + where + "."
 		}
 		out = append(out, &c)
 	}
 	return out
+}
+
+// maxDetail bounds a message of the library, which may hold a whole value.
+const maxDetail = 2000
+
+func cut(s string) string {
+	if len(s) <= maxDetail {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxDetail], "") + "..."
 }
 
 // sortDiags orders by file and position; what has no position comes last.

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty/function"
 
+	"github.com/flameox/flameox/lang/bounded"
 	"github.com/flameox/flameox/lang/funcs"
 	"github.com/flameox/flameox/lang/source"
 )
@@ -57,6 +58,7 @@ type Config struct {
 	reader  *source.Reader
 	suggest suggester
 	funcs   map[string]function.Function
+	budget  bounded.Budget
 	diags   hcl.Diagnostics
 
 	nodes  []*node
@@ -99,7 +101,7 @@ func Load(dir string, reg *Registry, in Input) (*Config, hcl.Diagnostics) {
 		return c, c.finish()
 	}
 	c.loadSettings(top["flameox"], in)
-	c.funcs = funcs.Table(funcs.Host{Reader: c.reader, Env: c.Settings.Env, GitRevision: in.GitRevision})
+	c.funcs = funcs.Table(funcs.Host{Reader: c.reader, Budget: &c.budget, Env: c.Settings.Env, GitRevision: in.GitRevision})
 	c.declareBlocks(top)
 	if c.syntaxErrors {
 		return c, c.finish()
@@ -176,7 +178,9 @@ func (c *Config) readFile(name string) *hclsyntax.Body {
 		c.report(fromHCL(sumSyntax, diags, "", false)...)
 		return nil
 	}
-	return f.Body.(*hclsyntax.Body)
+	body := f.Body.(*hclsyntax.Body)
+	bounded.Watch(body, &c.budget)
+	return body
 }
 
 // acceptable says whether a parser may see src, and reports why not.

@@ -5,6 +5,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flameox/flameox/lang/bounded"
 	"github.com/flameox/flameox/lang/render"
 )
 
@@ -112,7 +113,7 @@ func (c *Config) finishLocal(l *local) {
 			ctx = parent.NewChild()
 			ctx.Variables = map[string]cty.Value{"local": cty.ObjectVal(mentioned)}
 		}
-		return l.attr.Expr.Value(ctx)
+		return c.budget.Value(l.attr.Expr, ctx)
 	}
 	v, diags := eval(c.values.args, func(d *local) cty.Value { return d.value })
 	if !diags.HasErrors() {
@@ -123,6 +124,10 @@ func (c *Config) finishLocal(l *local) {
 	}
 	if diags.HasErrors() {
 		c.report(fromHCL(sumExpression, diags, "", l.secret)...)
+		l.broken = true
+	} else if err := bounded.Check(l.real); err != nil {
+		// Local values are the only ones that can grow from one to the next.
+		c.report(errorAt(sumTooLarge, l.attr.Expr.Range(), "The local value %q is larger than a value of a configuration may be: %s. Data belongs in a file that a workload reads.", l.attr.Name, err))
 		l.broken = true
 	}
 }

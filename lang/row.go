@@ -298,7 +298,7 @@ func (r *row) tokenName(u *use) string {
 }
 
 func (r *row) eval(a *arg, expr hclsyntax.Expression) (cty.Value, bool) {
-	v, diags := expr.Value(r.context(&r.f.inspect(a, expr).info, r.f.fixed))
+	v, diags := r.f.e.c.budget.Value(expr, r.context(&r.f.inspect(a, expr).info, r.f.fixed))
 	if diags.HasErrors() {
 		r.f.e.report(fromHCL(sumExpression, diags, r.where(), false)...)
 		return v, false

@@ -102,7 +102,7 @@ func (c *Config) literals(b *body, dst any) {
 		if info := c.analyse(a.attr.Expr, nil, scopeSettings); info.broken {
 			continue
 		}
-		val, diags := a.attr.Expr.Value(nil)
+		val, diags := c.budget.Value(a.attr.Expr, nil)
 		if diags.HasErrors() {
 			c.report(fromHCL(sumExpression, diags, "", false)...)
 			continue

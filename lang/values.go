@@ -3,19 +3,16 @@ package lang
 import (
 	"cmp"
 	"maps"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/flameox/flameox/internal/token"
-	"github.com/flameox/flameox/lang/source"
+	"github.com/flameox/flameox/lang/bounded"
 )
 
 // Values are where variables get theirs, from the strongest to the weakest: Vars, VarFiles, the environment, the default.
@@ -33,6 +30,7 @@ type Variable struct {
 	Type        cty.Type // cty.DynamicPseudoType where none is declared
 	Description string
 	Sensitive   bool
+	Nullable    bool // null is a value; otherwise it means the default
 	// Value is what expressions see. For a sensitive variable that is the marked real value; arguments get the runtime token var.<name> instead.
 	Value cty.Value
 	// From says where the value comes from: "-var", "-var-file NAME", "environment" or "default".
@@ -126,6 +124,7 @@ func (c *Config) loadVariables(blocks []*hclsyntax.Block, in Values) {
 type variableArgs struct {
 	Description string `arg:"description,optional" doc:"what the variable is for"`
 	Sensitive   bool   `arg:"sensitive" default:"false" doc:"its value enters no key, plan, log or document"`
+	Nullable    bool   `arg:"nullable" default:"true" doc:"whether null is a value; where not, a null from outside means the default"`
 }
 
 var variableSchema = mustCompile(&Schema{Doc: "variable", Options: &variableArgs{}})
@@ -143,9 +142,9 @@ func (c *Config) declareVariable(b *hclsyntax.Block) {
 	c.Variables = append(c.Variables, v)
 	args := body{sch: variableSchema, also: []string{"type", "default"}}
 	c.arguments(&args, b.Body, b, headerOf(b), func(a *hclsyntax.Attribute) bool { return a.Name == "type" || a.Name == "default" }, &v.broken)
-	var o variableArgs
+	o := variableArgs{Nullable: true}
 	c.literals(&args, &o)
-	v.Description, v.Sensitive = o.Description, o.Sensitive
+	v.Description, v.Sensitive, v.Nullable = o.Description, o.Sensitive, o.Nullable
 	if a := b.Body.Attributes["type"]; a != nil {
 		t, defaults, diags := typeexpr.TypeConstraintWithDefaults(a.Expr)
 		if diags.HasErrors() {
@@ -164,104 +163,6 @@ func (c *Config) declareVariable(b *hclsyntax.Block) {
 			c.report(errorAt(sumUnknownNested, nb.TypeRange, "%s has no nested block %q.%s", headerOf(b), nb.Type, c.suggest.didYouMean(nb.Type, []string{"validation"})))
 		}
 	}
-}
-
-// given is a value from outside for one variable: a text that is a literal or an expression, or a value.
-type given struct {
-	from  string
-	text  *string
-	value cty.Value
-}
-
-// givenValues collects the values from outside, the strongest for each name.
-func (c *Config) givenValues(in Values) map[string]given {
-	m := map[string]given{}
-	names := slices.Sorted(maps.Keys(c.values.vars))
-	for _, name := range names {
-		if v, ok := c.reader.Getenv(envPrefix + name); ok {
-			m[name] = given{from: "environment", text: &v}
-		}
-	}
-	for _, file := range in.VarFiles {
-		for name, v := range c.varFile(file) {
-			if c.values.vars[name] == nil {
-				c.report(errorNowhere(sumUnknownVariable, "The variable file %s sets %q, which is not declared.%s", file, name, c.suggest.didYouMean(name, names)))
-				continue
-			}
-			m[name] = given{from: "-var-file " + file, value: v}
-		}
-	}
-	for _, set := range in.Vars {
-		name, text, ok := strings.Cut(set, "=")
-		name = strings.TrimSpace(name)
-		switch {
-		case !ok || name == "":
-			// The text may be a secret that was typed without its name: it is not repeated.
-			c.report(errorNowhere(sumBadVariable, "A -var is written name=value, and one of them has no name or no =."))
-		case c.values.vars[name] == nil:
-			c.report(errorNowhere(sumUnknownVariable, "-var sets %q, which is not declared.%s", name, c.suggest.didYouMean(name, names)))
-		default:
-			m[name] = given{from: "-var", text: &text}
-		}
-	}
-	return m
-}
-
-// varFile reads the values in a file: arguments at the top level, or a JSON object.
-func (c *Config) varFile(path string) map[string]cty.Value {
-	bad := func(format string, args ...any) map[string]cty.Value {
-		c.report(errorNowhere(sumBadVarFile, format, args...))
-		return nil
-	}
-	src, err := c.reader.ReadOutside(path)
-	if err != nil {
-		return bad("%s.", capital(err.Error()))
-	}
-	if filepath.Ext(path) == ".json" {
-		t, err := ctyjson.ImpliedType(src)
-		if err != nil || !t.IsObjectType() {
-			return bad("The variable file %s is not a JSON object: names and values are expected, such as {\"rows\": 1000}.", path)
-		}
-		v, err := ctyjson.Unmarshal(src, t)
-		if err != nil {
-			return bad("The variable file %s is not valid JSON.", path)
-		}
-		return v.AsValueMap()
-	}
-	// An excerpt of a file that may hold a secret is not shown.
-	secrets := slices.ContainsFunc(c.Variables, func(v *Variable) bool { return v.Sensitive })
-	if !secrets {
-		c.Files[path] = &hcl.File{Bytes: src}
-	}
-	if !c.acceptable(src, path) {
-		return nil
-	}
-	f, diags := hclsyntax.ParseConfig(src, path, hcl.InitialPos)
-	if diags.HasErrors() {
-		c.report(fromHCL(sumSyntax, diags, "", false)...)
-		return nil
-	}
-	if !secrets {
-		c.Files[path] = f
-	}
-	b := f.Body.(*hclsyntax.Body)
-	for _, nb := range b.Blocks {
-		c.report(errorAt(sumBadVarFile, nb.TypeRange, "A variable file has only names and values, such as rows = 1000."))
-	}
-	m := map[string]cty.Value{}
-	for name, a := range b.Attributes {
-		v, diags := a.Expr.Value(nil)
-		if diags.HasErrors() {
-			secret := c.values.vars[name] != nil && c.values.vars[name].Sensitive
-			c.report(fromHCL(sumBadVarFile, diags, "", secret)...)
-			if d := c.values.vars[name]; d != nil {
-				d.broken = true
-			}
-			continue
-		}
-		m[name] = v
-	}
-	return m
 }
 
 // valueOf decides a variable's value.
@@ -283,7 +184,7 @@ func (c *Config) valueOf(v *Variable, g given) {
 			return
 		}
 		var diags hcl.Diagnostics
-		if val, diags = def.Expr.Value(nil); diags.HasErrors() {
+		if val, diags = c.budget.Value(def.Expr, nil); diags.HasErrors() {
 			fail(fromHCL(sumExpression, diags, "", v.Sensitive)...)
 			return
 		}
@@ -300,17 +201,28 @@ func (c *Config) valueOf(v *Variable, g given) {
 	if v.Sensitive && v.Type == cty.DynamicPseudoType {
 		v.Type = cty.String
 	}
+	if val.IsNull() && !v.Nullable {
+		if g.from == "default" || def == nil {
+			fail(errorAt(sumBadVariable, v.Range, "The value of %q from %s is null, and nullable = false says that null is no value of it.", v.Name, g.from))
+			return
+		}
+		c.valueOf(v, given{}) // a null from outside means the default
+		return
+	}
 	if v.defaults != nil && !val.IsNull() {
 		val = v.defaults.Apply(val)
 	}
-	converted, err := convert.Convert(val, v.Type)
+	converted, err := bounded.Convert(val, v.Type)
+	if err == nil {
+		err = bounded.Check(converted)
+	}
 	if err != nil {
 		why := err.Error()
 		if v.Sensitive {
 			why = "it has another type"
 		}
 		r := v.Range
-		if g.from == "default" {
+		if g.from == "default" && !v.Sensitive { // the line of a sensitive default would show it
 			r = def.Expr.Range()
 		}
 		fail(errorAt(sumBadVariable, r, "The value of %q from %s does not fit its type, %s: %s.", v.Name, g.from, typeexpr.TypeString(v.Type), why))
@@ -324,40 +236,6 @@ func (c *Config) valueOf(v *Variable, g given) {
 	if v.Sensitive {
 		v.Value = converted.Mark(sensitive{})
 	}
-}
-
-// parseGiven reads a value from the command line or the environment: the text itself for a string, an expression otherwise.
-func parseGiven(text string, t cty.Type) (cty.Value, string) {
-	if t == cty.String || t == cty.DynamicPseudoType {
-		return cty.StringVal(text), ""
-	}
-	src := []byte(text)
-	if p := source.CheckText(src, ""); p != nil {
-		return cty.NilVal, p.Why
-	}
-	if p := source.CheckExpression(src, ""); len(p) > 0 {
-		return cty.NilVal, p[0].Why
-	}
-	expr, diags := hclsyntax.ParseExpression(src, "", hcl.InitialPos)
-	if !diags.HasErrors() {
-		var v cty.Value
-		if v, diags = expr.Value(nil); !diags.HasErrors() {
-			return v, ""
-		}
-	}
-	return cty.NilVal, "write it as in the configuration, such as " + exampleOf(t) + "."
-}
-
-func exampleOf(t cty.Type) string {
-	switch {
-	case t == cty.Number:
-		return "1000"
-	case t == cty.Bool:
-		return "true"
-	case t.IsMapType() || t.IsObjectType():
-		return `{ name = "value" }`
-	}
-	return `["a", "b"]`
 }
 
 // findNUL says whether a string in v, also a key, holds a NUL byte.
@@ -391,9 +269,10 @@ func (c *Config) validate(v *Variable) {
 		if !ok || v.broken {
 			continue
 		}
-		val, diags := cond.Value(c.values.late)
+		hide := v.Sensitive || c.mentionsSecret(cond) || c.mentionsSecret(msg)
+		val, diags := c.budget.Value(cond, c.values.late)
 		if diags.HasErrors() {
-			c.report(fromHCL(sumExpression, diags, "", v.Sensitive)...)
+			c.report(fromHCL(sumExpression, diags, "", hide)...)
 			continue
 		}
 		val, _ = val.UnmarkDeep()
@@ -406,20 +285,29 @@ func (c *Config) validate(v *Variable) {
 			continue
 		}
 		text := "It does not satisfy this condition."
-		if m, diags := msg.Value(c.values.late); !diags.HasErrors() {
+		if m, diags := c.budget.Value(msg, c.values.late); !diags.HasErrors() {
 			if m.ContainsMarked() {
 				text = "The message is not shown, because a sensitive variable takes part in it."
 			} else if s, err := convert.Convert(m, cty.String); err == nil && !s.IsNull() && s.IsKnown() {
 				text = s.AsString()
 			}
 		} else {
-			c.report(fromHCL(sumExpression, diags, "", v.Sensitive)...)
+			c.report(fromHCL(sumExpression, diags, "", hide)...)
 		}
 		d := errorAt(sumBadVariable, cond.Range(), "%s\nThe value of %q comes from %s.", text, v.Name, v.From)
 		d.Expression, d.EvalContext = cond, c.values.late
 		c.report(d)
 		v.broken = true
 	}
+}
+
+// mentionsSecret says whether a sensitive variable is mentioned in an expression that may mention variables only.
+func (c *Config) mentionsSecret(expr hclsyntax.Expression) bool {
+	return slices.ContainsFunc(hclsyntax.Variables(expr), func(t hcl.Traversal) bool {
+		name, _ := attrAt(t, 1)
+		v := c.values.vars[name]
+		return v != nil && v.Sensitive
+	})
 }
 
 // conditionOf reads condition and error_message of a validation or assert block.

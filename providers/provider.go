@@ -146,6 +146,7 @@ type Input struct {
 	Paths      Paths
 	Exit       int
 	ExpectExit []int
+	Reading    *Reading // of a Reader; nil where no reader ran, as for the validation of an import
 }
 
 // Find returns the only artifact of a role; an error says how many there are.

@@ -97,6 +97,15 @@ func ctyValue(v any) (cty.Value, error) {
 		return cty.NumberIntVal(x), nil
 	case float64:
 		return cty.NumberFloatVal(x), nil
+	case map[string]float64:
+		if len(x) == 0 {
+			return cty.MapValEmpty(cty.Number), nil
+		}
+		vs := make(map[string]cty.Value, len(x))
+		for k, f := range x {
+			vs[k] = cty.NumberFloatVal(f)
+		}
+		return cty.MapVal(vs), nil
 	case []string:
 		if len(x) == 0 {
 			return cty.ListValEmpty(cty.String), nil

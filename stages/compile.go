@@ -16,6 +16,7 @@ import (
 	"github.com/flameox/flameox/stages/extract"
 	"github.com/flameox/flameox/stages/imports"
 	"github.com/flameox/flameox/stages/kind"
+	"github.com/flameox/flameox/stages/server"
 	"github.com/flameox/flameox/stages/target"
 	"github.com/flameox/flameox/stages/workload"
 )
@@ -23,7 +24,7 @@ import (
 // Kinds are all stage kinds.
 func Kinds(reg *providers.Registry) []kind.Kind {
 	return []kind.Kind{
-		target.Kind{}, environment.Kind{}, build.Kind{}, workload.Kind{},
+		target.Kind{}, environment.Kind{}, build.Kind{}, server.Kind{}, workload.Kind{},
 		capture.New(reg), extract.New(reg), imports.Kind{Providers: reg},
 	}
 }

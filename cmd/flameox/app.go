@@ -9,18 +9,22 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
+	"github.com/flameox/flameox/cmd/flameox/internal/completion"
 	"github.com/flameox/flameox/cmd/flameox/internal/configure"
+	"github.com/flameox/flameox/cmd/flameox/internal/manual"
 	"github.com/flameox/flameox/cmd/flameox/internal/storage"
 )
 
 // newApp is the command line. One file is one command.
 func newApp() *cli.App {
-	return &cli.App{
+	return manual.Install(&cli.App{
 		Name:  "flameox",
 		Usage: "a declarative engine for performance evidence",
 		Description: "flameox.hcl declares workloads, captures and comparisons; plan says which of them are stale and why; apply runs only those.\n\n" +
-			"Begin with:  flameox plan\n\n" + cmdline.ExitCodesHelp,
+			"Begin with `flameox init`, or with `flameox plan` where there is a flameox.hcl.\n\n" +
+			"Examples:\n" +
+			"  flameox plan\n" +
+			"  flameox apply",
 		HideVersion: true,
 		Before: func(c *cli.Context) error {
 			if dir := c.String("C"); dir != "" {
@@ -39,9 +43,11 @@ func newApp() *cli.App {
 			planCommand(), applyCommand(), whyCommand(), graphCommand(), auditCommand(),
 			runsCommand(), showCommand(), diffCommand(), logsCommand(), artifactsCommand(), shellCommand(),
 			queryCommand(), tablesCommand(),
-			configure.Validate(), configure.Fmt(), configure.Schema(tablesCommand()), configure.Console(), storage.Fsck(), versionCommand(),
+			configure.Validate(), configure.Fmt(), configure.Schema(tablesCommand()), configure.Console(), configure.Init(), configure.Lock(), storage.Fsck(), versionCommand(),
+			storage.GC(), storage.Restore(), storage.Pin(), storage.Unpin(), storage.Pins(), storage.Recover(), storage.Bundle(), storage.Evidence(),
+			completion.Command(), completion.Answering(), manual.Command(),
 		},
-	}
+	})
 }
 
 // interrupts turns the first Ctrl-C into a closed channel and the second into a cancelled context.

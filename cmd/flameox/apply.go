@@ -30,11 +30,15 @@ func applyCommand() *cli.Command {
 		Usage:     "run what is stale",
 		ArgsUsage: "[PLANFILE]",
 		Description: "Runs the stages that plan calls stale and no others, keeps every artifact, and publishes the evidence. With a PLANFILE it\n" +
-			"first makes sure that nothing the plan was made from has moved. Ctrl-C finishes what runs; a second one kills it.",
+			"first makes sure that nothing the plan was made from has moved. Ctrl-C finishes what runs; a second one kills it.\n\n" +
+			"Examples:\n" +
+			"  flameox apply\n" +
+			"  flameox apply -target build.bench\n" +
+			"  flameox apply -replace 'capture.gobench.sort:impl=merge,n=1000'",
 		Flags: append([]cli.Flag{
 			&cli.IntFlag{Name: "parallelism", Aliases: []string{"max-parallel"}, Value: runtime.NumCPU(), Usage: "run at most `N` stages at once; measurements run alone whatever it is"},
 			&cli.BoolFlag{Name: "fail-fast", Usage: "start nothing more after a failure"},
-			cmdline.JSONFlag,
+			cmdline.NoShortcutFlag, cmdline.JSONFlag,
 		}, cmdline.SelectFlags...),
 		Action: runApply,
 	}
@@ -85,7 +89,7 @@ func runApply(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := saved.Holds(plan.Document(w.Store, w.Project.HostClass)); err != nil {
+		if err := plan.Check(w.Store, saved, w.Project.HostClass); err != nil {
 			return err
 		}
 	}
@@ -132,6 +136,12 @@ func readSavedPlan(c *cli.Context, path string) (*graph.PlanDocument, error) {
 			return nil, flags.Usage(c, "-var %s is part of the saved plan; only sensitive variables, whose values a plan never holds, are given again", name)
 		}
 	}
+	for _, name := range doc.Withheld {
+		given := slices.ContainsFunc(c.StringSlice("var"), func(v string) bool { return strings.HasPrefix(v, name+"=") })
+		if _, env := os.LookupEnv("FLAMEOX_VAR_" + name); !given && !env {
+			return nil, flags.Usage(c, "the plan was made with -var %s=…, whose value it does not hold because it is sensitive: give it again", name)
+		}
+	}
 	for _, v := range doc.Variables {
 		if err := c.Set("var", v); err != nil {
 			return nil, err
@@ -169,10 +179,13 @@ func apply(c *cli.Context, w *workspace.Workspace, loaded *stages.Experiment, se
 	// What was finished is published also after an error.
 	published := publishEvidence(context.WithoutCancel(ctx), c, w)
 	w.Save()
-	result, evalErr := evaluate(w, loaded, planner)
+	result, evalErr := evaluate(c, w, loaded, planner)
 	printErr := printReport(c, report, result, show.failures)
-	if err = errors.Join(err, published, evalErr, printErr); err != nil {
+	if err = errors.Join(err, published, printErr); err != nil {
 		return err
+	}
+	if evalErr != nil {
+		return evalErr
 	}
 	return exitOf(report, result)
 }

@@ -20,7 +20,10 @@ func queryCommand() *cli.Command {
 		Name: "query", Usage: "ask the published evidence in SQL", ArgsUsage: "SQL",
 		Description: "Every table is a view; <table>_runs has the columns of the run beside each row, with the prefix run_. `latest` is the newest valid run\n" +
 			"of every address, `hotspots` its heaviest frames. `flameox tables` lists the tables.\n\n" +
-			"  flameox query \"SELECT run_address, median(value_int) FROM measurements_runs WHERE unit = 'ns/op' GROUP BY ALL\"",
+			"Examples:\n" +
+			"  flameox query \"SELECT name, median(value_int) FROM measurements WHERE unit = 'ns/op' GROUP BY ALL\"\n" +
+			"  flameox query \"SELECT function, self_share FROM hotspots WHERE metric = 'cpu' LIMIT 5\"\n" +
+			"  flameox query -format csv 'SELECT * FROM latest' > latest.csv",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT`: table, csv, json, arrow or parquet"},
 			cmdline.JSONFlag, cmdline.SensitiveFlag,
@@ -67,6 +70,10 @@ func queryCommand() *cli.Command {
 func tablesCommand() *cli.Command {
 	return &cli.Command{
 		Name: "tables", Usage: "list the tables of the evidence, or the columns of one", ArgsUsage: "[TABLE]",
+		Description: "Every column has a type, a unit where it is a quantity, and one meaning.\n\n" +
+			"Examples:\n" +
+			"  flameox tables\n" +
+			"  flameox tables measurements",
 		Flags: []cli.Flag{cmdline.JSONFlag},
 		Action: func(c *cli.Context) error {
 			switch c.NArg() {
@@ -95,6 +102,9 @@ func unknownTable(name string) error {
 func versionCommand() *cli.Command {
 	return &cli.Command{
 		Name: "version", Usage: "print the version",
+		Description: "Examples:\n" +
+			"  flameox version\n" +
+			"  flameox version -json",
 		Flags: []cli.Flag{cmdline.JSONFlag},
 		Action: func(c *cli.Context) error {
 			if c.Bool("json") {

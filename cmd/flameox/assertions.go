@@ -1,11 +1,11 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/urfave/cli/v2"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
+	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/lang"
@@ -29,8 +29,8 @@ func (a *assertions) failed() int {
 	return n
 }
 
-// evaluate evaluates outputs and checks on the results that the planner has found current.
-func evaluate(w *workspace.Workspace, l *stages.Experiment, p *graph.Planner) (*assertions, error) {
+// evaluate evaluates outputs and checks on the results that the planner has found current. What cannot be evaluated has been printed when it fails.
+func evaluate(c *cli.Context, w *workspace.Workspace, l *stages.Experiment, p *graph.Planner) (*assertions, error) {
 	current := func(inst *lang.Instance) []*cache.Summary {
 		return p.Current(l.Graph.Node(inst.Address()))
 	}
@@ -39,7 +39,8 @@ func evaluate(w *workspace.Workspace, l *stages.Experiment, p *graph.Planner) (*
 	checks, more := l.Checks(current)
 	a.outputs, a.checks = outputs, checks
 	if diags = append(diags, more...); diags.HasErrors() {
-		return a, fmt.Errorf("evaluate outputs and checks: %w", diags)
+		cmdline.Diagnostics(c, diags, w.Config.Files)
+		return a, cmdline.Exit(cmdline.ExitFailure)
 	}
 	return a, nil
 }

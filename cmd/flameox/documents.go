@@ -116,6 +116,7 @@ type graphNode struct {
 	Nature    graph.Nature `json:"nature" doc:"identity, definition, pure, measurement or shared"`
 	Exclusive bool         `json:"exclusive" doc:"runs alone on the machine"`
 	Needs     []string     `json:"needs" doc:"what it refers to"`
+	After     []string     `json:"after,omitempty" doc:"what only has to be done before it"`
 }
 
 // versionDocument is what `version -json` prints.

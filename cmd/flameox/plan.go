@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -22,11 +24,16 @@ func planCommand() *cli.Command {
 		Name:  "plan",
 		Usage: "say which stages are stale, and why",
 		Description: "Reads the configuration and the project's files, and runs nothing. A saved plan (-out) is what\n" +
-			"`flameox apply FILE` runs, as long as nothing it was made from has moved.",
+			"`flameox apply FILE` runs, as long as nothing it was made from has moved.\n\n" +
+			"Examples:\n" +
+			"  flameox plan\n" +
+			"  flameox plan -target 'capture.gobench.*'\n" +
+			"  flameox plan -detailed-exitcode || echo stale\n" +
+			"  flameox plan -out plan.json && flameox apply plan.json",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "out", Usage: "save the plan to `FILE`"},
 			&cli.BoolFlag{Name: "detailed-exitcode", Usage: "exit 2 where there is work to do"},
-			cmdline.JSONFlag,
+			cmdline.NoShortcutFlag, cmdline.JSONFlag,
 		}, cmdline.SelectFlags...),
 		Action: runPlan,
 	}
@@ -51,7 +58,7 @@ func runPlan(c *cli.Context) error {
 	}
 	doc := planDocument(c, w, plan)
 	if out := c.String("out"); out != "" {
-		if err := savePlan(doc, out); err != nil {
+		if err := savePlan(c, w, loaded, sel, doc, out); err != nil {
 			return err
 		}
 	}
@@ -112,13 +119,66 @@ func isSensitive(w *workspace.Workspace, name string) bool {
 	return slices.ContainsFunc(w.Config.Variables, func(v *lang.Variable) bool { return v.Name == name && v.Sensitive })
 }
 
-func savePlan(doc *graph.PlanDocument, path string) error {
+// savePlan writes a plan that holds: one that is itself among the sources of a stage would be stale by having been written, and is not left behind.
+func savePlan(c *cli.Context, w *workspace.Workspace, l *stages.Experiment, sel graph.Selection, doc *graph.PlanDocument, path string) error {
+	doc.Bind(w.Store)
 	b, err := doc.Seal()
 	if err != nil {
 		return err
 	}
+	before, err := os.ReadFile(path)
+	there := err == nil
 	if err := os.WriteFile(path, b, 0o644); err != nil {
 		return fmt.Errorf("save the plan: %w", err)
 	}
-	return nil
+	if !within(w.Project.Root, path) {
+		return nil
+	}
+	if err := w.Project.Refresh(); err != nil {
+		return err
+	}
+	now, _, err := makePlan(c, w, l, sel)
+	if err != nil {
+		return err
+	}
+	var stale *graph.StalePlanError
+	if !errors.As(now.Check(w.Store, doc, w.Project.HostClass), &stale) {
+		return nil
+	}
+	refused := unsaved(w, stale, path)
+	if there {
+		err = os.WriteFile(path, before, 0o644)
+	} else {
+		err = os.Remove(path)
+	}
+	return errors.Join(refused, err)
+}
+
+// unsaved says why a plan that was just made does not hold.
+func unsaved(w *workspace.Workspace, stale *graph.StalePlanError, path string) error {
+	for _, m := range stale.Moved {
+		if m.File != "" && sameFile(filepath.Join(w.Project.Root, filepath.FromSlash(m.File)), path) {
+			return fmt.Errorf("the plan was not saved: %s is among the sources of %s, so the plan would be stale by being there. Save it outside of the project or where git ignores it", path, m.Stage)
+		}
+	}
+	return fmt.Errorf("the plan was not saved, because something changed while it was made: %w", stale)
+}
+
+// within says whether path is below the folder root.
+func within(root, path string) bool {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return true
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
+		abs = filepath.Join(dir, filepath.Base(abs))
+	}
+	rel, err := filepath.Rel(root, abs)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
 }

@@ -28,16 +28,24 @@ type progress struct {
 
 	mu       sync.Mutex
 	counts   view.Counts
-	left     map[*graph.Node]time.Duration
+	left     map[*graph.Node]*remaining
 	failures []applyFailure
 }
 
+// remaining is what is left of a node: attempts, and how long each takes as far as it is known.
+type remaining struct {
+	attempts int
+	each     time.Duration
+	running  bool
+}
+
 func newProgress(c *cli.Context, s *graph.Store, plan *graph.Plan) *progress {
-	p := &progress{c: c, store: s, json: c.Bool("json"), left: map[*graph.Node]time.Duration{}}
+	p := &progress{c: c, store: s, json: c.Bool("json"), left: map[*graph.Node]*remaining{}}
 	for _, d := range plan.Decisions {
 		switch d.State {
 		case graph.Run, graph.TopUp, graph.MayRun:
-			p.left[d.Node] = d.Estimate
+			n := max(1, d.Want-d.Have)
+			p.left[d.Node] = &remaining{attempts: n, each: d.Estimate / time.Duration(n)}
 		}
 	}
 	p.counts.Waiting = len(p.left)
@@ -97,14 +105,34 @@ func (p *progress) event(e graph.Event) {
 	case graph.EventCleaned:
 		p.view.Say(e.Err.Error())
 	}
-	if e.Node != nil && e.Kind != graph.EventStarted && e.Kind != graph.EventWaiting {
-		delete(p.left, e.Node)
-	}
-	p.counts.Waiting, p.counts.Left = len(p.left), 0
-	for _, d := range p.left {
-		p.counts.Left += d
+	p.keepLeft(e)
+	p.counts.Waiting, p.counts.Left = 0, 0
+	for _, r := range p.left {
+		p.counts.Left += time.Duration(r.attempts) * r.each
+		if !r.running {
+			p.counts.Waiting++
+		}
 	}
 	p.view.Count(p.counts)
+}
+
+// keepLeft takes what an event settles from what is left to do.
+func (p *progress) keepLeft(e graph.Event) {
+	r := p.left[e.Node]
+	if r == nil {
+		return
+	}
+	switch e.Kind {
+	case graph.EventStarted:
+		r.running = true
+	case graph.EventWaiting: // not settled
+	case graph.EventFinished:
+		if r.attempts--; r.attempts <= 0 {
+			delete(p.left, e.Node)
+		}
+	default:
+		delete(p.left, e.Node)
+	}
 }
 
 func id(e graph.Event) string { return fmt.Sprintf("%s/%d", e.Node.Address, e.Attempt) }

@@ -1,53 +1,95 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/cache"
+	"github.com/flameox/flameox/internal/address"
 	"github.com/flameox/flameox/internal/flags"
+	"github.com/flameox/flameox/internal/suggest"
+	"github.com/flameox/flameox/lang/units"
 	"github.com/flameox/flameox/stages/program"
 )
 
 func runsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "runs", Usage: "list what was run", ArgsUsage: "[ADDRESS]",
-		Description: "Newest last. ADDRESS may have * and ?, and selects every instance where it names none.",
+		Description: "Newest last. ADDRESS may have * and ?, and selects every instance where it names none.\n\n" +
+			"Examples:\n" +
+			"  flameox runs -limit 5\n" +
+			"  flameox runs 'capture.gobench.*'",
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "limit", Value: 50, Usage: "the newest `N`; 0 for all"},
+			&cli.BoolFlag{Name: "failed", Usage: "only those that are not valid"},
+			&cli.StringFlag{Name: "since", Usage: "only those that began within `DURATION` before now, such as 24h or 7d"},
 			cmdline.JSONFlag,
 		},
-		Action: func(c *cli.Context) error {
-			if c.NArg() > 1 {
-				return flags.Usage(c, "runs takes at most one address")
-			}
-			w, err := cmdline.Open(c)
-			if err != nil {
-				return err
-			}
-			list, err := cmdline.RunsAt(w.Store, c.Args().First())
-			if err != nil {
-				return err
-			}
-			if n := c.Int("limit"); n > 0 && len(list) > n {
-				list = list[len(list)-n:]
-			}
-			return printRuns(c, w.Store, list)
-		},
+		Action: listRuns,
 	}
+}
+
+func listRuns(c *cli.Context) error {
+	if c.NArg() > 1 {
+		return flags.Usage(c, "runs takes at most one address")
+	}
+	var after time.Time
+	if s := c.String("since"); c.IsSet("since") {
+		age, err := units.Duration(s)
+		if err != nil || age <= 0 {
+			return flags.Usage(c, "-since is %q; give a duration such as 90m, 24h or 7d", s)
+		}
+		after = time.Now().Add(-age)
+	}
+	w, err := cmdline.Open(c)
+	if err != nil {
+		return err
+	}
+	pattern := c.Args().First()
+	list, err := cmdline.RunsAt(w.Store, pattern)
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 && pattern != "" && len(w.Store.Cache.All()) > 0 {
+		return noRuns(w.Store, pattern)
+	}
+	chosen := slices.DeleteFunc(slices.Clone(list), func(r *cache.Summary) bool {
+		return c.Bool("failed") && r.Valid() || r.Started.Before(after)
+	})
+	if n := c.Int("limit"); n > 0 && len(chosen) > n {
+		chosen = chosen[len(chosen)-n:]
+	}
+	return printRuns(c, w.Store, chosen)
+}
+
+// noRuns names the stage that was meant where an address has no runs.
+func noRuns(s *graph.Store, pattern string) error {
+	var known []string
+	for _, r := range s.Cache.All() {
+		if a, err := address.Parse(r.Address); err == nil && !slices.Contains(known, a.Block) {
+			known = append(known, a.Block)
+		}
+	}
+	if best := suggest.Nearest(pattern, known); best != "" && best != pattern {
+		return fmt.Errorf("no stage with runs is called %q. Did you mean %s?", pattern, best)
+	}
+	return fmt.Errorf("no stage with runs is called %q; `flameox runs` lists all runs", pattern)
 }
 
 func showCommand() *cli.Command {
 	return &cli.Command{
 		Name: "show", Usage: "show a run, the newest run of a stage, or a saved plan", ArgsUsage: "RUN|ADDRESS|PLANFILE",
-		Description: "A run is named by its id or the beginning of it. -rows TABLE prints the run's rows of a table; `flameox tables` lists the tables.",
+		Description: "A run is named by its id or the beginning of it. -rows TABLE prints the run's rows of a table; `flameox tables` lists the tables.\n\n" +
+			"Examples:\n" +
+			"  flameox show build.bench\n" +
+			"  flameox show -rows measurements 'extract.gobench.sort:impl=merge,n=1000'",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "rows", Usage: "print the rows of `TABLE` instead"},
 			&cli.IntFlag{Name: "limit", Value: 50, Usage: "at most `N` rows; 0 for all"},
@@ -58,6 +100,9 @@ func showCommand() *cli.Command {
 				return flags.Usage(c, "show takes one run, address or plan file")
 			}
 			name := c.Args().First()
+			if isPlan(name) { // it is shown whatever the configuration and the store are like
+				return showPlan(c, name)
+			}
 			w, err := cmdline.Open(c)
 			if err != nil {
 				return err
@@ -80,17 +125,31 @@ func showCommand() *cli.Command {
 	}
 }
 
-// showPlan always shows a saved plan, also one that no longer holds or was edited.
+// isPlan says whether a path names a file that is a plan, of whatever version.
+func isPlan(path string) bool {
+	if !cmdline.IsFile(path) {
+		return false
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return false
+	}
+	doc, _ := graph.ReadPlan(b)
+	return doc != nil
+}
+
+// showPlan always shows a saved plan, also one that no longer holds, was edited or is of another version.
 func showPlan(c *cli.Context, path string) error {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("read the plan: %w", err)
 	}
 	doc, err := graph.ReadPlan(b)
-	if errors.Is(err, graph.ErrPlanEdited) {
-		fmt.Fprintln(c.App.ErrWriter, "Warning: "+err.Error())
-	} else if err != nil {
+	switch {
+	case doc == nil:
 		return fmt.Errorf("%s: %w", path, err)
+	case err != nil:
+		fmt.Fprintln(c.App.ErrWriter, "Warning: "+err.Error())
 	}
 	if c.Bool("json") {
 		return cmdline.JSON(c, doc)
@@ -101,8 +160,12 @@ func showPlan(c *cli.Context, path string) error {
 func logsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "logs", Usage: "print what a run wrote to its standard streams", ArgsUsage: "RUN|ADDRESS",
+		Description: "Without -stream both, standard error behind standard output.\n\n" +
+			"Examples:\n" +
+			"  flameox logs build.bench\n" +
+			"  flameox logs -stream stdout 'capture.gobench.sort:impl=merge,n=1000'",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "stream", Usage: "only `stdout` or stderr"},
+			&cli.StringFlag{Name: "stream", Usage: "only `STREAM`: stdout or stderr"},
 			cmdline.SensitiveFlag,
 		},
 		Action: func(c *cli.Context) error {
@@ -158,9 +221,11 @@ func printLogs(c *cli.Context, s *graph.Store, rec *cache.Record, stream string)
 
 func diffCommand() *cli.Command {
 	return &cli.Command{
-		Name: "diff", Usage: "say whether two runs may be compared, and in what they differ", ArgsUsage: "A B",
-		Description: "A and B are runs or addresses. Exits 3 where they are incomparable.",
-		Flags:       []cli.Flag{cmdline.JSONFlag},
+		Name: "diff", Usage: "say whether two runs may be compared, and in what they differ", ArgsUsage: "RUN|ADDRESS RUN|ADDRESS",
+		Description: "Exits 3 where they are incomparable.\n\n" +
+			"Examples:\n" +
+			"  flameox diff 'capture.gobench.sort:impl=merge,n=1000' 'capture.gobench.sort:impl=quick,n=1000'  # exits 3",
+		Flags: []cli.Flag{cmdline.JSONFlag},
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 2 {
 				return flags.Usage(c, "diff takes two runs or addresses")
@@ -192,8 +257,11 @@ func diffCommand() *cli.Command {
 func whyCommand() *cli.Command {
 	return &cli.Command{
 		Name: "why", Usage: "explain the decision about one stage", ArgsUsage: "ADDRESS",
-		Description: "Compares what the stage's key is made of now with its newest run, or with the run given by -since.",
-		Flags:       append([]cli.Flag{&cli.StringFlag{Name: "since", Usage: "compare with `RUN`"}, cmdline.JSONFlag}, cmdline.VarFlags...),
+		Description: "Compares what the stage's key is made of now with its newest run, or with the run given by -since.\n\n" +
+			"Examples:\n" +
+			"  flameox why build.bench\n" +
+			"  flameox why 'capture.gobench.sort:impl=merge,n=1000'",
+		Flags: append([]cli.Flag{&cli.StringFlag{Name: "since", Usage: "compare with `RUN`"}, cmdline.NoShortcutFlag, cmdline.JSONFlag}, cmdline.VarFlags...),
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {
 				return flags.Usage(c, "why takes one address")

@@ -44,7 +44,7 @@ func printPlanDocument(c *cli.Context, doc *graph.PlanDocument) error {
 func planView(doc *graph.PlanDocument, where map[string]view.Where) *view.Plan {
 	v := &view.Plan{Estimate: view.Estimate{
 		Total: time.Duration(doc.Summary.EstimateNS), Runs: doc.Summary.EstimateRuns,
-		Unknown: doc.Summary.Unknown, Elsewhere: doc.Summary.Elsewhere,
+		MayRun: time.Duration(doc.Summary.MayRunNS), Unknown: doc.Summary.Unknown, Elsewhere: doc.Summary.Elsewhere,
 	}}
 	index := map[string]int{}
 	for _, s := range doc.Stages {

@@ -12,9 +12,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
+	"github.com/flameox/flameox/cmd/flameox/internal/configure"
+	"github.com/flameox/flameox/cmd/flameox/internal/storage"
+	"github.com/flameox/flameox/evidence/export"
 	"github.com/flameox/flameox/graph"
+	"github.com/flameox/flameox/graph/bundle"
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/graph/fsck"
+	"github.com/flameox/flameox/graph/gc"
 	"github.com/flameox/flameox/internal/schema"
 	"github.com/flameox/flameox/lang/reference"
 	"github.com/flameox/flameox/lang/render"
@@ -40,14 +45,25 @@ var documents = map[string]struct {
 	"validate":    {"Diagnostics of a configuration: flameox validate -json", render.Document{}},
 	"fsck":        {"The state of a store: flameox fsck -json", fsck.Report{}},
 	"audit":       {"What came out of pure stages that were run again: flameox audit -json", auditDocument{}},
+	"console":     {"What an expression comes to: one line of flameox console -json", configure.ConsoleDocument{}},
 	"schema":      {"The language: flameox schema -json", reference.Document{}},
+	"gc":          {"What a collection moves, or would move: flameox gc -json", gc.Report{}},
+	"gc-empty":    {"What was deleted from the trash: flameox gc -empty-trash -json", gc.Emptied{}},
+	"trash":       {"What is in the trash: flameox restore -json", storage.Trash{}},
+	"restore":     {"What came back from the trash: flameox restore -json with names or -all", gc.Restored{}},
+	"pins":        {"What is pinned: flameox pins -json", storage.Pinned{}},
+	"recover":     {"What a recovery did: flameox recover -json", storage.Recovery{}},
+	"bundle":      {"What is in a bundle: flameox bundle export -json", bundle.Manifest{}},
+	"import":      {"What an import brought: flameox bundle import -json", bundle.Imported{}},
+	"export":      {"What was exported: flameox evidence export -json", export.Report{}},
 	"version":     {"The version: flameox version -json", versionDocument{}},
 }
 
 func TestSchemasAreThoseOfTheTypes(t *testing.T) {
 	g, err := schema.New(map[string]string{
 		"flameox": ".", "graph": "../../graph", "cache": "../../graph/cache", "facet": "../../graph/facet", "fsck": "../../graph/fsck",
-		"address": "../../internal/address", "render": "../../lang/render", "reference": "../../lang/reference",
+		"gc": "../../graph/gc", "bundle": "../../graph/bundle", "storage": "internal/storage", "export": "../../evidence/export",
+		"address": "../../internal/address", "render": "../../lang/render", "reference": "../../lang/reference", "configure": "internal/configure",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -168,6 +184,18 @@ check "c" {
 	fits(t, "tables", p.want(0, "tables", "runs", "-json"))
 	fits(t, "validate", p.want(0, "validate", "-json"))
 	fits(t, "fsck", p.want(0, "fsck", "-json"))
+	fits(t, "gc", p.want(0, "gc", "-json"))
+	fits(t, "gc", p.want(0, "gc", "-apply", "-measurements", "-json"))
+	fits(t, "trash", p.want(0, "restore", "-json"))
+	fits(t, "restore", p.want(0, "restore", "-all", "-json"))
+	fits(t, "gc-empty", p.want(0, "gc", "-empty-trash", "-json"))
+	p.want(0, "pin", "capture.command.good:n=1", "-reason", "schema")
+	fits(t, "pins", p.want(0, "pins", "-json"))
+	fits(t, "recover", p.want(0, "recover", "-json"))
+	fits(t, "bundle", p.want(0, "bundle", "export", "b.flameox", "-all", "-json"))
+	fits(t, "import", p.want(0, "bundle", "import", "b.flameox", "-json"))
+	fits(t, "export", p.want(0, "evidence", "export", "-o", "tables", "-json"))
+	fits(t, "console", p.want(0, "console", "-json", "-e", "[1, null, { a = true }]"))
 	fits(t, "schema", p.want(0, "schema", "-json"))
 	fits(t, "schema", p.want(0, "schema", "-json", "capture", "pprof"))
 	fits(t, "tables", p.want(0, "schema", "-json", "tables", "runs"))

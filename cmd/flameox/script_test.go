@@ -55,6 +55,7 @@ func TestScripts(t *testing.T) {
 			"replace-in": replaceIn,
 			"blob":       blobCommand,
 		},
+		Condition:     condition,
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 	})
 }

@@ -21,7 +21,10 @@ func shellCommand() *cli.Command {
 	return &cli.Command{
 		Name: "shell", Usage: "open a shell where a run ran, with its environment", ArgsUsage: "RUN|ADDRESS",
 		Description: "The shell has the run's working directory and variables, and a new private folder: out/, home/, tmp/\n" +
-			"and command.sh, which runs what the run ran. -print prints the command as it ran, with folders that are gone.",
+			"and command.sh, which runs what the run ran. -print prints the command as it ran, with folders that are gone.\n\n" +
+			"Examples:\n" +
+			"  flameox shell build.bench\n" +
+			"  flameox shell -print build.bench",
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "print", Usage: "print the command instead of opening a shell"}},
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -42,9 +43,31 @@ func printRuns(c *cli.Context, s *graph.Store, list []*cache.Summary) error {
 		}
 		return cmdline.JSON(c, doc)
 	}
-	t := view.Table{
+	o := cmdline.View(c)
+	return runsTable(s, list, o.Width > 0 && o.Width < wideRuns).Write(c.App.Writer, o)
+}
+
+// wideRuns is how wide an output is that shows all there is to say of a run.
+const wideRuns = 110
+
+// runsTable lists runs. A narrow one names each by as much of its id as tells it from all others, and says how long ago it was, so that the
+// stage can be read.
+func runsTable(s *graph.Store, list []*cache.Summary, narrow bool) *view.Table {
+	t := &view.Table{
 		Columns: []view.Column{{Title: "run", Keep: true}, {Title: "stage", Path: true}, {Title: "attempt", Right: true}, {Title: "result"}, {Title: "took", Right: true}, {Title: "when"}, {Title: "host"}},
 		Empty:   "Nothing was run yet. `flameox apply` runs what `flameox plan` shows.",
+	}
+	if len(s.Cache.All()) > 0 {
+		t.Empty = "No run is like that."
+	}
+	id := 0
+	if narrow {
+		id = idLength(s.Cache.All())
+		t.Columns = t.Columns[:6]
+		t.Columns[2].Title = "#"
+		for i := 2; i < 6; i++ { // they are short
+			t.Columns[i].Keep = true
+		}
 	}
 	for _, r := range list {
 		result := string(r.Validation)
@@ -55,9 +78,33 @@ func printRuns(c *cli.Context, s *graph.Store, list []*cache.Summary) error {
 		if r.Experiment != s.Experiment { // of another experiment in the repository
 			stage = cmp.Or(r.Experiment, ".") + ": " + stage
 		}
-		t.Rows = append(t.Rows, []string{r.Run, stage, strconv.Itoa(r.Attempt), result, view.Duration(r.Wall), r.Started.Local().Format("2006-01-02 15:04:05"), r.Host})
+		row := []string{r.Run, stage, strconv.Itoa(r.Attempt), result, view.Duration(r.Wall), r.Started.Local().Format("2006-01-02 15:04:05"), r.Host}
+		if narrow {
+			row[0], row[5] = r.Run[:min(id, len(r.Run))], view.Age(s.Now().Sub(r.Started))
+			row = row[:6]
+		}
+		t.Rows = append(t.Rows, row)
 	}
-	return t.Write(c.App.Writer, cmdline.View(c))
+	return t
+}
+
+// idLength is how many characters of a run's id tell it from all others.
+func idLength(all []*cache.Summary) int {
+	ids := make([]string, len(all))
+	for i, r := range all {
+		ids[i] = r.Run
+	}
+	slices.Sort(ids)
+	n := 10 // its time
+	for i := 1; i < len(ids); i++ {
+		a, b := ids[i-1], ids[i]
+		same := 0
+		for same < len(a) && same < len(b) && a[same] == b[same] {
+			same++
+		}
+		n = max(n, same+1)
+	}
+	return n
 }
 
 func printRun(c *cli.Context, s *graph.Store, rec *cache.Record) error {

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/duckdb/duckdb-go/v2"
@@ -176,7 +178,7 @@ func (db *DB) exec(sql string) error {
 // Query answers one SQL query in a format. An error in the query is an *Error.
 func (db *DB) Query(ctx context.Context, sql string, f Format, w io.Writer) error {
 	if f == Parquet {
-		return db.parquet(ctx, sql, w)
+		return db.Parquet(ctx, sql, nil, w)
 	}
 	var enc encoder
 	err := db.run(ctx, sql, func(cols []Column) (err error) {
@@ -278,8 +280,8 @@ func (db *DB) run(ctx context.Context, sql string, start func([]Column) error, e
 	}
 }
 
-// parquet lets DuckDB write the file, privately, and copies it.
-func (db *DB) parquet(ctx context.Context, sql string, w io.Writer) error {
+// Parquet writes the answer as one Parquet file with key-value metadata. DuckDB writes it, privately, and it is copied.
+func (db *DB) Parquet(ctx context.Context, sql string, meta map[string]string, w io.Writer) error {
 	stmt, one, err := db.prepare(ctx, sql) // for its errors: positions count from here
 	if err != nil {
 		return err
@@ -287,7 +289,7 @@ func (db *DB) parquet(ctx context.Context, sql string, w io.Writer) error {
 	stmt.Close()
 	path := filepath.Join(db.temp, "answer.parquet")
 	defer os.Remove(path)
-	copied := fmt.Sprintf("COPY (\n%s\n) TO %s (FORMAT parquet, COMPRESSION zstd)", one, literal(path))
+	copied := fmt.Sprintf("COPY (\n%s\n) TO %s (FORMAT parquet, COMPRESSION zstd%s)", one, literal(path), kvMetadata(meta))
 	if _, err := db.conn.ExecContext(ctx, copied, nil); err != nil {
 		if ctx.Err() != nil {
 			err = ctx.Err()
@@ -301,4 +303,16 @@ func (db *DB) parquet(ctx context.Context, sql string, w io.Writer) error {
 	defer f.Close()
 	_, err = io.Copy(w, f)
 	return err
+}
+
+// kvMetadata is the option of COPY that writes metadata, names in order.
+func kvMetadata(meta map[string]string) string {
+	if len(meta) == 0 {
+		return ""
+	}
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(meta)) {
+		list = append(list, literal(name)+": "+literal(meta[name]))
+	}
+	return ", KV_METADATA {" + strings.Join(list, ", ") + "}"
 }

@@ -27,3 +27,8 @@ func (db *DB) Query(context.Context, string, Format, io.Writer) error { return E
 
 // Each returns ErrNoDuckDB.
 func (db *DB) Each(context.Context, string, func([]Column, []any) error) error { return ErrNoDuckDB }
+
+// Parquet returns ErrNoDuckDB.
+func (db *DB) Parquet(context.Context, string, map[string]string, io.Writer) error {
+	return ErrNoDuckDB
+}

@@ -47,6 +47,7 @@ type Builder struct {
 	samples []uint64 // stack × metric: records with a weight other than zero
 
 	total     []uint64 // per metric: sum of absolute weights, the bound of every other sum
+	counted   []uint64 // per metric: sum of samples, likewise
 	net       []int64
 	records   uint64
 	frameless uint64
@@ -95,10 +96,18 @@ func New(opt Options) *Builder {
 		labelAt: map[string]uint32{"": 0},
 		stackAt: map[stack]uint32{},
 		total:   make([]uint64, len(opt.Metrics)),
+		counted: make([]uint64, len(opt.Metrics)),
 		net:     make([]int64, len(opt.Metrics)),
 
 		maxFrames: MaxFrames,
 		maxText:   MaxText,
+	}
+}
+
+// Reserve keeps rows of the budget for what the caller writes beside the profile.
+func (b *Builder) Reserve(rows int64) {
+	if b.opt.Budget.Rows > 0 {
+		b.opt.Budget.Rows = max(1, b.opt.Budget.Rows-rows)
 	}
 }
 
@@ -131,8 +140,14 @@ func (b *Builder) Frame(f Frame) (Ref, error) {
 // Add adds one sample record: its frames root to leaf, one weight per metric, and the producer's labels. A
 // record without frames counts for the frame "[unknown]". Add keeps neither frames, weights nor labels.
 func (b *Builder) Add(frames []Ref, weights []int64, labels map[string]string) error {
-	if len(weights) != len(b.opt.Metrics) {
-		return fmt.Errorf("adding sample record %d: it has %d weights for %d metrics", b.records+1, len(weights), len(b.opt.Metrics))
+	return b.AddCounted(frames, weights, nil, labels)
+}
+
+// AddCounted adds one record that stands for several of the producer's own: counts has, for each metric, how many stand behind
+// the weight, and is not kept. Where it is nil each weight other than zero counts once.
+func (b *Builder) AddCounted(frames []Ref, weights []int64, counts []uint64, labels map[string]string) error {
+	if len(weights) != len(b.opt.Metrics) || counts != nil && len(counts) != len(weights) {
+		return fmt.Errorf("adding sample record %d: it has %d weights and %d counts for %d metrics", b.records+1, len(weights), len(counts), len(b.opt.Metrics))
 	}
 	if b.records == 0 {
 		if err := b.checkMetrics(); err != nil {
@@ -149,7 +164,11 @@ func (b *Builder) Add(frames []Ref, weights []int64, labels map[string]string) e
 		}
 		// Every sum of any subset of the weights is within the sum of their absolute values, so this
 		// one check keeps all of them from wrapping.
-		if b.total[m]+abs < abs || b.total[m]+abs > math.MaxInt64 {
+		n := uint64(1)
+		if counts != nil {
+			n = counts[m]
+		}
+		if b.total[m]+abs < abs || b.total[m]+abs > math.MaxInt64 || b.counted[m]+n < n {
 			return &OverflowError{Metric: b.opt.Metrics[m], Record: b.records + 1}
 		}
 	}
@@ -178,8 +197,13 @@ func (b *Builder) Add(frames []Ref, weights []int64, labels map[string]string) e
 		if w == 0 {
 			continue
 		}
+		n := uint64(1)
+		if counts != nil {
+			n = counts[m]
+		}
 		b.weights[base+m] += w
-		b.samples[base+m]++
+		b.samples[base+m] += n
+		b.counted[m] += n
 		if w < 0 {
 			b.total[m] -= uint64(w)
 		} else {

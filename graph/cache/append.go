@@ -203,7 +203,7 @@ func (r *Records) write(s *segment, payloads []payload) (err error) {
 		return err
 	}
 	defer f.Close()
-	if err := r.cutTail(f, s); err != nil {
+	if _, err := r.cutTail(f, s); err != nil {
 		return err
 	}
 	var b []byte
@@ -245,22 +245,23 @@ func (r *Records) syncAbove() error {
 	return nil
 }
 
-// cutTail moves an unfinished batch at the end of the segment to quarantine.
-func (r *Records) cutTail(f vfs.File, s *segment) error {
+// cutTail moves an unfinished batch at the end of the segment to quarantine and says where it is now; "" where there is none.
+func (r *Records) cutTail(f vfs.File, s *segment) (string, error) {
 	st, err := f.Stat()
 	if err != nil || st.Size <= s.covered {
-		return err
+		return "", err
 	}
 	path := r.segmentPath(s.number)
 	tail, err := r.readFrom(path, s.covered, st.Size)
 	if err != nil {
-		return err
+		return "", err
 	}
 	name := fmt.Sprintf("journal-%08d-%d", s.number, s.covered)
-	if _, err := cas.CopyToQuarantine(r.fs, r.dir, path, name, "a batch of records was not written to its end; it was never acknowledged", tail); err != nil {
-		return err
+	to, err := cas.CopyToQuarantine(r.fs, r.dir, path, name, "a batch of records was not written to its end; it was never acknowledged", tail)
+	if err != nil {
+		return "", err
 	}
-	return f.Truncate(s.covered)
+	return to, f.Truncate(s.covered)
 }
 
 // Close writes the state file if opening would be slow without it. A failure costs only time.

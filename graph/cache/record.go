@@ -78,6 +78,13 @@ type Host struct {
 	Volatile   map[string]string `json:"volatile,omitempty"`   // load, temperatures: recorded only
 }
 
+// Origin says which bundle brought a record from another store.
+type Origin struct {
+	Host     string        `json:"host,omitempty"` // that wrote the bundle, as it calls itself
+	Bundle   digest.Digest `json:"bundle"`         // SHA-256 of the manifest of the bundle
+	Imported time.Time     `json:"imported"`       // UTC, wall clock
+}
+
 // Record is one attempt at a stage: immutable once committed. A later document about the
 // same run (a registration) is a Record with the same Run and the next Revision.
 type Record struct {
@@ -119,6 +126,7 @@ type Record struct {
 	Dir         string                     `json:"dir,omitempty"`       // working directory, absolute, as it was
 	Labels      map[string]string          `json:"labels,omitempty"`
 	Results     map[string]json.RawMessage `json:"results,omitempty"` // result attributes of the stage kind
+	Origin      *Origin                    `json:"origin,omitempty"`  // nil for what ran here
 }
 
 // Valid says whether the record may be reused.

@@ -36,6 +36,17 @@ func (s *Store) known(d digest.Digest) (row, bool) {
 	return row{}, false
 }
 
+// believes says whether what is known of the blob may stand for its content.
+func (s *Store) believes(d digest.Digest) bool {
+	if !s.Distrust {
+		return true
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	_, ok := s.fresh[d]
+	return ok
+}
+
 func (s *Store) remember(r row) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +96,7 @@ func (s *Store) check(d digest.Digest) (Presence, error) {
 		return Damaged, err
 	case !st.Mode.IsRegular():
 		return Damaged, nil
-	case remembered && st.Identity == old.Identity && !st.Racy(old.read, s.fs.Now().UnixNano()):
+	case remembered && st.Identity == old.Identity && !st.Racy(old.read, s.fs.Now().UnixNano()) && s.believes(d):
 		return Present, nil
 	}
 	return s.rehash(d, remembered && old.durable && st.Ino == old.Ino && st.Dev == old.Dev)
@@ -94,7 +105,7 @@ func (s *Store) check(d digest.Digest) (Presence, error) {
 // Held says whether the blob is in the store, for the one question whether a record may refer to it: what this store
 // made durable counts as long as its identity has not moved, however recent it is. Anything else is left to Look.
 func (s *Store) Held(d digest.Digest) (Presence, error) {
-	if old, ok := s.known(d); ok && old.durable {
+	if old, ok := s.known(d); ok && old.durable && s.believes(d) {
 		if st, err := s.fs.Lstat(s.Path(d)); err == nil && st.Identity == old.Identity {
 			return Present, nil
 		}

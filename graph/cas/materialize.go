@@ -195,7 +195,10 @@ func (s *Store) treeIntact(dir string, list []node) bool {
 	if st, err := s.fs.Lstat(dir); err != nil || !st.Mode.IsDir() {
 		return false
 	}
-	note := s.loadNote(dir, len(list))
+	var note *treeNote
+	if !s.Distrust {
+		note = s.loadNote(dir, len(list))
+	}
 	now := s.fs.Now().UnixNano()
 	ids := make([]Identity, len(list))
 	moved := false

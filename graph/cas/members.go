@@ -71,7 +71,7 @@ func (s *Store) members(root digest.Digest) ([]digest.Digest, bool) {
 		return m, true
 	}
 	text := s.index.membersOf(root)
-	if len(text) == 0 {
+	if len(text) == 0 || s.Distrust {
 		return nil, false
 	}
 	out := make([]digest.Digest, len(text)/len(root))

@@ -43,6 +43,9 @@ func (p Presence) String() string {
 // Store holds blobs and trees below one directory. Its methods may be called from several goroutines, and several processes
 // may have the same directory open.
 type Store struct {
+	// Distrust says not to believe what an earlier process remembered of blobs: each is read once. It is set before the first use.
+	Distrust bool
+
 	dir string // .flameox
 	cas string // .flameox/cas
 	fs  vfs.FS

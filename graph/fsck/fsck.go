@@ -9,6 +9,7 @@ import (
 
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/graph/cas"
+	"github.com/flameox/flameox/graph/gc"
 	"github.com/flameox/flameox/internal/digest"
 )
 
@@ -66,6 +67,7 @@ type Report struct {
 	OrphanBytes int64     `json:"orphan_bytes"` // of them
 	Adopted     int       `json:"adopted"`      // complete leftovers of killed processes, now blobs
 	Removed     int       `json:"removed"`      // other leftovers
+	Collected   int       `json:"collected"`    // runs that gave up artifacts to gc: no loss by accident
 	Busy        bool      `json:"busy"`         // a process is writing, so leftovers were not looked at
 	Problems    []Problem `json:"problems"`
 }
@@ -85,6 +87,7 @@ type checker struct {
 	state map[digest.Digest]cas.Presence // of blobs looked at
 	refs  map[digest.Digest][]string     // runs by blob
 	trees map[digest.Digest]treeRefs
+	given map[string]bool // runs that gave up artifacts to a collection
 }
 
 // Fsck checks the store. It hashes blobs whose stat identity moved, or with full all of them. An error means that it could not go on;
@@ -93,6 +96,10 @@ func Fsck(store *cas.Store, recs *cache.Records, full bool) (*Report, error) {
 	c := &checker{
 		store: store, recs: recs, rep: &Report{Full: full, Problems: []Problem{}},
 		state: map[digest.Digest]cas.Presence{}, refs: map[digest.Digest][]string{}, trees: map[digest.Digest]treeRefs{},
+	}
+	var err error
+	if c.given, err = gc.Collected(store.FS(), store.Dir()); err != nil {
+		return c.rep, err
 	}
 	for _, step := range []func() error{c.leftovers, c.journal, c.blobs, c.records, c.copies, c.caches} {
 		if err := step(); err != nil {
@@ -180,10 +187,18 @@ func (c *checker) blobs() error {
 func (c *checker) records() error {
 	inputs := map[digest.Digest][]string{} // trees of manifests: they explain, they are no evidence
 	for _, s := range c.recs.All() {
+		if c.given[s.Run] {
+			c.rep.Collected++
+		}
 		for _, o := range s.Outputs {
-			c.refer(c.refs, o.Digest, s.Run)
-			if o.Tree {
-				c.tree(o.Digest, s.Run, true)
+			// What a collection took is not missed; what it left because others need it is looked at like the rest.
+			p, looked := c.state[o.Digest]
+			given := c.given[s.Run] && (looked && p == cas.Absent || !looked && c.store.Check(o.Digest) == cas.Absent)
+			if !given {
+				c.refer(c.refs, o.Digest, s.Run)
+			}
+			if o.Tree && !given {
+				c.tree(o.Digest, s.Run, !c.given[s.Run])
 			}
 		}
 		rec, err := s.Record()
@@ -197,7 +212,9 @@ func (c *checker) records() error {
 		for _, f := range rec.Manifest.Facets {
 			for _, e := range f.Entries {
 				if d, err := digest.Parse(e.Value); e.Tree && err == nil {
-					c.refer(inputs, d, s.Run)
+					if !c.given[s.Run] {
+						c.refer(inputs, d, s.Run)
+					}
 					c.tree(d, s.Run, false)
 				}
 			}

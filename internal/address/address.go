@@ -11,8 +11,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-
-	"github.com/bmatcuk/doublestar/v4"
+	"unicode/utf8"
 )
 
 // Axis is one named coordinate of an instance. Value is the canonical string of a number or a string.
@@ -94,17 +93,20 @@ func Parse(s string) (Address, error) {
 
 // split separates the block from the instance key, whichever form s has.
 func split(s string) (block, key string, err error) {
-	if i := strings.IndexByte(s, '['); i >= 0 {
+	i := strings.IndexAny(s, "[:")
+	block = s
+	switch {
+	case i >= 0 && s[i] == ':':
+		block, key = s[:i], s[i+1:]
+	case i >= 0:
 		if !strings.HasSuffix(s, "]") {
 			return "", "", fmt.Errorf("address %q: [ without ] at the end", s)
 		}
-		inner := s[i+1 : len(s)-1]
-		if q, err := strconv.Unquote(inner); err == nil {
-			inner = q
+		block, key = s[:i], s[i+1:len(s)-1]
+		if q, err := strconv.Unquote(key); err == nil {
+			key = q
 		}
-		return s[:i], inner, nil
 	}
-	block, key, _ = strings.Cut(s, ":")
 	if block == "" {
 		return "", "", fmt.Errorf("address %q has no block; write for example capture.gobench.sort", s)
 	}
@@ -115,7 +117,7 @@ func parseAxes(key string) (Axes, error) {
 	var axes Axes
 	for key != "" {
 		name, rest, ok := strings.Cut(key, "=")
-		if !ok || name == "" {
+		if !ok || name == "" || strings.ContainsAny(name, "\"[]") {
 			return nil, fmt.Errorf("%q is not name=value", key)
 		}
 		var value string
@@ -164,9 +166,6 @@ func ParsePattern(s string) (Pattern, error) {
 			return Pattern{}, fmt.Errorf("address %q: %w", s, err)
 		}
 	}
-	if !doublestar.ValidatePattern(block) {
-		return Pattern{}, fmt.Errorf("address %q: the pattern has an unclosed [ or {", s)
-	}
 	return p, nil
 }
 
@@ -187,10 +186,29 @@ func (p Pattern) Match(a Address) bool {
 	return true
 }
 
+// globMatch says whether s fits a pattern in which * is any text, also none and also one with dots or slashes, and ? any one character.
+// Everything else stands for itself.
 func globMatch(pattern, s string) bool {
-	if !strings.ContainsAny(pattern, "*?[{\\") {
+	if !strings.ContainsAny(pattern, "*?") {
 		return pattern == s
 	}
-	ok, _ := doublestar.Match(pattern, s)
-	return ok
+	p, star, back := 0, -1, 0 // after the last *, back is where in s what follows it was tried
+	for i := 0; i < len(s); {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, back = p, i
+			p++
+		case p < len(pattern) && pattern[p] == '?':
+			_, n := utf8.DecodeRuneInString(s[i:])
+			p, i = p+1, i+n
+		case p < len(pattern) && pattern[p] == s[i]:
+			p, i = p+1, i+1
+		case star >= 0: // let the last * take one byte more
+			back++
+			p, i = star+1, back
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
 }

@@ -121,7 +121,7 @@ func arrow(from, to pkg) string {
 	switch {
 	case a == "providers" && from.rel() != "providers" && to.rel() != "providers" && to.rel() != "providers/providertest":
 		return "providers never import each other: what they share belongs to formats/"
-	case a == "graph" && to.rel() == "graph" && slices.Contains([]string{"graph/cas", "graph/cache", "graph/broker", "graph/facet", "graph/fsck"}, from.rel()):
+	case a == "graph" && to.rel() == "graph" && slices.Contains([]string{"graph/cas", "graph/cache", "graph/broker", "graph/facet", "graph/fsck", "graph/gc", "graph/bundle"}, from.rel()):
 		return "the store, the broker and the facets are below the engine"
 	}
 	return ""

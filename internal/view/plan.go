@@ -84,6 +84,7 @@ func (w Where) text() string {
 // Estimate is how long the work will take.
 type Estimate struct {
 	Total     time.Duration // of the stages of which something is known
+	MayRun    time.Duration // what those that may run would take on top, as far as it is known
 	Runs      int           // earlier runs it comes from
 	Unknown   int           // stages to run of which nothing is known
 	Elsewhere bool          // some of those runs were on another class of host
@@ -300,21 +301,34 @@ func (v *Plan) summary() string {
 }
 
 func (e Estimate) text() string {
-	if e.Total == 0 {
-		return ""
+	up := ""
+	if e.MayRun > 0 {
+		up = "up to " + Duration(e.MayRun) + " more if what may run does"
 	}
-	text := " About " + Duration(e.Total) + " on this host"
-	if e.Elsewhere {
-		text = " ~" + Duration(e.Total) + ", going by another class of host"
-	}
+	var text string
 	switch {
-	case e.Runs > 0 && !e.Elsewhere:
-		text += " (from " + Plural(e.Runs, "earlier run", "earlier runs") + ")"
-	case e.Runs > 0:
-		text += " (" + Plural(e.Runs, "earlier run", "earlier runs") + ")"
+	case e.Total == 0 && e.Unknown == 0 && up != "":
+		return " U" + up[1:] + "."
+	case e.Total == 0 && e.Unknown > 0:
+		return " How long is not known yet."
+	case e.Total == 0:
+		return ""
+	case e.Elsewhere:
+		text = " ~" + Duration(e.Total) + ", going by another class of host"
+		if e.Runs > 0 {
+			text += " (" + Plural(e.Runs, "earlier run", "earlier runs") + ")"
+		}
+	default:
+		text = " About " + Duration(e.Total) + " on this host"
+		if e.Runs > 0 {
+			text += " (from " + Plural(e.Runs, "earlier run", "earlier runs") + ")"
+		}
 	}
 	if e.Unknown > 0 {
 		text += ", without " + Plural(e.Unknown, "stage", "stages") + " that never ran"
+	}
+	if up != "" {
+		text += ", " + up
 	}
 	return text + "."
 }

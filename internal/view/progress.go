@@ -19,7 +19,8 @@ type Progress struct {
 	mu      sync.Mutex
 	running []runningStage
 	counts  Counts
-	drawn   int // lines of the live part on the screen
+	counted time.Time // when counts were set: the time that is left goes down from there
+	drawn   int       // lines of the live part on the screen
 	err     error
 	stop    chan struct{}
 	done    chan struct{}
@@ -134,7 +135,7 @@ func (v *Progress) Say(text string) {
 func (v *Progress) Count(c Counts) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.counts = c
+	v.counts, v.counted = c, v.now()
 }
 
 // Redraw draws the live part again.
@@ -239,8 +240,8 @@ func (v *Progress) summaryLine() line {
 		text += Count(c.n) + " " + c.text
 	}
 	l := line{{"  " + text, plain}}
-	if v.counts.Left > 0 {
-		left := "about " + Clock(v.counts.Left) + " left"
+	if rest := v.counts.Left - v.now().Sub(v.counted); v.counts.Left > 0 && rest > 0 {
+		left := "about " + Clock(rest) + " left"
 		l = l.pad(max(l.width()+3, min(v.o.Width-1, 92)-len(left))).add(faint, left)
 	}
 	return l

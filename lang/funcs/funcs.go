@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 
+	"github.com/flameox/flameox/lang/bounded"
 	"github.com/flameox/flameox/lang/source"
 	"github.com/flameox/flameox/lang/units"
 )
@@ -20,6 +21,8 @@ import (
 // Host is what functions may see of the world.
 type Host struct {
 	Reader *source.Reader
+	// Budget counts the rounds of for expressions in templates; nil where nobody counts.
+	Budget *bounded.Budget
 	// Env lists the environment variables that env may read.
 	Env []string
 	// GitRevision resolves a revision to a commit id; nil where there is no git.
@@ -40,7 +43,7 @@ func Names() []string {
 func Table(h Host) map[string]function.Function {
 	t := pure()
 	h.add(t)
-	return t
+	return guarded(t)
 }
 
 func pure() map[string]function.Function {
@@ -51,6 +54,8 @@ func pure() map[string]function.Function {
 		"sum": sumFunc, "range": rangeFunc,
 		"duration": unitFunc("a duration, such as \"1m30s\"", func(s string) (int64, error) { d, err := units.Duration(s); return int64(d), err }),
 		"bytes":    unitFunc("a size, such as \"4 GiB\"", units.Bytes),
+		// times: of texts, for there is no clock here
+		"formatdate": stdlib.FormatDateFunc, "timeadd": stdlib.TimeAddFunc,
 		// strings
 		"chomp": stdlib.ChompFunc, "format": keepTokens(stdlib.FormatFunc), "formatlist": keepTokens(stdlib.FormatListFunc), "indent": stdlib.IndentFunc,
 		"join": stdlib.JoinFunc, "lower": stdlib.LowerFunc, "upper": stdlib.UpperFunc, "title": stdlib.TitleFunc, "split": stdlib.SplitFunc,
@@ -61,14 +66,14 @@ func pure() map[string]function.Function {
 		// collections
 		"alltrue": boolsFunc(true), "anytrue": boolsFunc(false), "one": oneFunc, "length": lengthFunc,
 		"chunklist": stdlib.ChunklistFunc, "coalesce": stdlib.CoalesceFunc, "coalescelist": stdlib.CoalesceListFunc, "compact": stdlib.CompactFunc,
-		"concat": stdlib.ConcatFunc, "contains": stdlib.ContainsFunc, "distinct": stdlib.DistinctFunc, "element": stdlib.ElementFunc,
+		"concat": stdlib.ConcatFunc, "contains": stdlib.ContainsFunc, "distinct": distinctFunc, "element": stdlib.ElementFunc,
 		"flatten": stdlib.FlattenFunc, "index": stdlib.IndexFunc, "keys": stdlib.KeysFunc, "lookup": stdlib.LookupFunc, "merge": stdlib.MergeFunc,
-		"reverse": stdlib.ReverseListFunc, "setintersection": stdlib.SetIntersectionFunc, "setproduct": bounded(stdlib.SetProductFunc),
-		"setsubtract": stdlib.SetSubtractFunc, "setunion": stdlib.SetUnionFunc, "slice": stdlib.SliceFunc, "sort": stdlib.SortFunc,
+		"reverse": stdlib.ReverseListFunc, "setintersection": stdlib.SetIntersectionFunc, "setproduct": smallProduct(stdlib.SetProductFunc),
+		"setsubtract": stdlib.SetSubtractFunc, "setsymmetricdifference": stdlib.SetSymmetricDifferenceFunc, "setunion": stdlib.SetUnionFunc, "slice": stdlib.SliceFunc, "sort": stdlib.SortFunc,
 		"values": stdlib.ValuesFunc, "zipmap": stdlib.ZipmapFunc,
 		// conversions
-		"jsondecode": noNUL(stdlib.JSONDecodeFunc), "jsonencode": keepTokens(stdlib.JSONEncodeFunc), "csvdecode": noNUL(stdlib.CSVDecodeFunc),
-		"yamldecode": noNUL(yaml.YAMLDecodeFunc),
+		"jsondecode": decoder(source.CheckJSON, stdlib.JSONDecodeFunc), "jsonencode": keepTokens(stdlib.JSONEncodeFunc), "csvdecode": decoder(nil, stdlib.CSVDecodeFunc),
+		"yamldecode": decoder(source.CheckYAML, yaml.YAMLDecodeFunc),
 		"tobool":     stdlib.MakeToFunc(cty.Bool), "tonumber": stdlib.MakeToFunc(cty.Number), "tostring": stdlib.MakeToFunc(cty.String),
 		"tolist": stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)), "toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)),
 		"tomap": stdlib.MakeToFunc(cty.Map(cty.DynamicPseudoType)), "try": tryfunc.TryFunc, "can": tryfunc.CanFunc,
@@ -177,6 +182,28 @@ func elements(v cty.Value, want cty.Type) ([]cty.Value, error) {
 	return elems, nil
 }
 
+// distinctFunc is the list without the elements that came before. The library's compares each element with every other.
+var distinctFunc = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "list", Type: cty.List(cty.DynamicPseudoType)}},
+	Type:   func(args []cty.Value) (cty.Type, error) { return args[0].Type(), nil },
+	Impl: func(args []cty.Value, t cty.Type) (cty.Value, error) {
+		seen := map[int][]cty.Value{}
+		var list []cty.Value
+		for it := args[0].ElementIterator(); it.Next(); {
+			_, e := it.Element()
+			h := e.Hash()
+			if !slices.ContainsFunc(seen[h], e.RawEquals) {
+				seen[h] = append(seen[h], e)
+				list = append(list, e)
+			}
+		}
+		if list == nil {
+			return cty.ListValEmpty(t.ElementType()), nil
+		}
+		return cty.ListVal(list), nil
+	},
+})
+
 var lengthFunc = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType}},
 	Type:   function.StaticReturnType(cty.Number),
@@ -248,8 +275,8 @@ var rangeFunc = function.New(&function.Spec{
 	},
 })
 
-// bounded refuses a product of sets that no machine can hold.
-func bounded(f function.Function) function.Function {
+// smallProduct refuses a product of sets that no machine can hold.
+func smallProduct(f function.Function) function.Function {
 	return wrap(f, func(args []cty.Value) error {
 		n := 1
 		for _, a := range args {

@@ -15,6 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/flameox/flameox/internal/suggest"
+	"github.com/flameox/flameox/lang/bounded"
 	"github.com/flameox/flameox/lang/source"
 )
 
@@ -140,8 +141,10 @@ func (h Host) template(p string, vars cty.Value) (cty.Value, error) {
 	if diags.HasErrors() {
 		return cty.NilVal, inTemplate(diags)
 	}
-	ctx := &hcl.EvalContext{Variables: vars.AsValueMap(), Functions: pure()}
-	h.add(ctx.Functions)
+	if h.Budget != nil {
+		bounded.Watch(expr, h.Budget)
+	}
+	ctx := &hcl.EvalContext{Variables: vars.AsValueMap(), Functions: Table(h)}
 	delete(ctx.Functions, "templatefile") // a template that includes itself would never end
 	if ctx.Variables == nil {
 		ctx.Variables = map[string]cty.Value{}

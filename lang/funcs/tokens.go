@@ -9,17 +9,24 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/flameox/flameox/internal/token"
+	"github.com/flameox/flameox/lang/bounded"
 )
 
 var errNUL = errors.New("the text holds a NUL byte, which no argument of a program can have")
 
-// noNUL refuses a decoded value that holds a NUL byte: it could pass for a runtime token.
-func noNUL(f function.Function) function.Function {
-	return wrap(f, nil, func(_ []cty.Value, v cty.Value) (cty.Value, error) {
+// decoder refuses a text that its decoder should not see, and a decoded value that is too large or holds a NUL byte, which could
+// pass for a runtime token.
+func decoder(check func(text string) error, f function.Function) function.Function {
+	return wrap(f, func(args []cty.Value) error {
+		if check == nil || !args[0].IsKnown() {
+			return nil
+		}
+		return check(args[0].AsString())
+	}, func(_ []cty.Value, v cty.Value) (cty.Value, error) {
 		if hasNUL(v) {
 			return cty.NilVal, errNUL
 		}
-		return v, nil
+		return v, bounded.Check(v)
 	})
 }
 

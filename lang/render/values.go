@@ -106,11 +106,30 @@ func Value(v cty.Value) string {
 	case t.IsObjectType():
 		return attributes("an object with", t.AttributeTypes())
 	case t.IsMapType():
-		return count1(v.LengthInt(), "a map of %d element", "s")
+		return keys(v)
 	case v.CanIterateElements():
 		return count1(v.LengthInt(), "a list of %d element", "s")
 	}
 	return "a " + t.FriendlyName()
+}
+
+// keys is a map by its first keys: one that is missing is often a slip of one that is there.
+func keys(v cty.Value) string {
+	const most = 8
+	n := v.LengthInt()
+	if n == 0 {
+		return "an empty map"
+	}
+	var names []string
+	for it := v.ElementIterator(); it.Next() && len(names) < most; {
+		k, _ := it.Element()
+		names = append(names, Value(k))
+	}
+	text := "a map with " + strings.Join(names, ", ")
+	if n > most {
+		text += fmt.Sprintf(" and %d more", n-most)
+	}
+	return text
 }
 
 func count1(n int, format, plural string) string {

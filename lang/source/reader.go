@@ -178,6 +178,15 @@ func tooLarge(p string, size int64) error {
 	return fmt.Errorf("cannot read %q: %w: %d MiB or more, and the limit is %d MiB. Data belongs in a source of a workload, not in the configuration", p, ErrTooLarge, size>>20, MaxFile>>20)
 }
 
+// missing is fs.ErrNotExist with the path, and without the system's wording after ours.
+type missing struct{ path string }
+
+func (m missing) Error() string {
+	return fmt.Sprintf("cannot read %q: there is no such file, or it is a link to one that is not there", m.path)
+}
+
+func (m missing) Unwrap() error { return fs.ErrNotExist }
+
 // explain says which path could not be read and why, without the operating system's own wording of the path.
 func explain(p string, err error) error {
 	var pe *fs.PathError
@@ -185,7 +194,7 @@ func explain(p string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("cannot read %q: there is no such file: %w", p, fs.ErrNotExist)
+		return missing{p}
 	case errors.As(err, &pe) && strings.Contains(pe.Err.Error(), "escapes"):
 		return fmt.Errorf("cannot read %q: a symbolic link in it leaves the project root", p)
 	case errors.As(err, &pe):

@@ -280,7 +280,7 @@ func (m *measurer) measure(b *benchmark, value float64, name string, index int64
 		}
 	}
 	m.row = evidence.Measurement{
-		Name: "gobench." + b.name, Unit: name, Aggregation: "sample", Scope: "workload",
+		Name: "gobench." + b.name, Unit: name, Aggregation: evidence.Sample, Scope: "workload",
 		ValueIndex: index, Loops: &loops, BetterIs: u.better, Dimensions: dims,
 	}
 	// Above 2^53 the reader's float64 may not be the figure that was printed, so it does not pass for an exact integer.

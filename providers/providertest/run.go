@@ -40,6 +40,10 @@ type Cases struct {
 	// EmptyValid says that Empty is a valid run. A profile without a sample is one, a benchmark run that measured
 	// nothing is not.
 	EmptyValid bool
+	// Interpreter is the one that a Reader's script runs in.
+	Interpreter string
+	// Flips is how many changed payloads are tried; 150 where it is 0. A Reader starts a process or two for each.
+	Flips int
 	// Several says that a run may have several artifacts of the role, which become evidence together.
 	Several bool
 }
@@ -148,7 +152,7 @@ func checkTags(t *testing.T, options any) {
 }
 
 func runExtractor(t *testing.T, e providers.Extractor, c *Cases) {
-	s := suite{e: e, c: c}
+	s := &suite{e: e, c: c, dir: t.TempDir()}
 	t.Run("every extraction option has the tags by which the language knows it", func(t *testing.T) { checkTags(t, e.ExtractOptions()) })
 	t.Run("a valid payload is evidence", func(t *testing.T) {
 		got := s.extract(t, c.Valid, evidence.DefaultBudget())
@@ -210,7 +214,7 @@ func runExtractor(t *testing.T, e providers.Extractor, c *Cases) {
 		}
 		in.ExpectExit = []int{0, 3}
 		if v, ok := e.(providers.Validator); ok {
-			if r, err := v.Validate(t.Context(), in); err != nil || !r.Valid {
+			if r, err := v.Validate(t.Context(), s.read(t, "validate", in)); err != nil || !r.Valid {
 				t.Errorf("an exit status that the workload declares made the run invalid: %v %v", r.Reasons, err)
 			}
 		}
@@ -256,7 +260,11 @@ func runExtractor(t *testing.T, e providers.Extractor, c *Cases) {
 // flips changes a few random bytes at a time, seeded so that a failure repeats.
 func (s *suite) flips(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for i := range 150 {
+	flips := s.c.Flips
+	if flips == 0 {
+		flips = 150
+	}
+	for i := range flips {
 		data := bytes.Clone(s.c.Valid)
 		for range 1 + r.IntN(4) {
 			data[r.IntN(len(data))] ^= byte(1 << r.IntN(8))
@@ -270,7 +278,7 @@ func (s *suite) flips(t *testing.T) {
 			t.Fatalf("flip %d: state %q without a reason", i, got.outcome.State)
 		}
 		if v, ok := s.e.(providers.Validator); ok {
-			rec, err := v.Validate(t.Context(), in)
+			rec, err := v.Validate(t.Context(), s.read(t, "validate", in))
 			if err != nil {
 				t.Fatalf("flip %d: the validator could not say: %v", i, err)
 			}

@@ -1,5 +1,6 @@
 // Package environment is the stage kind that says where programs run: which variables they see and where programs are
-// found. Programs never inherit the caller's environment; what they need is declared here.
+// found. Programs never inherit the caller's environment; what they need is declared here. An environment of a language has packages
+// besides, which are locked, and is built (the packages below this one say how).
 package environment
 
 import (
@@ -12,10 +13,12 @@ import (
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/facet"
 	"github.com/flameox/flameox/lang"
+	"github.com/flameox/flameox/stages/environment/managed"
+	"github.com/flameox/flameox/stages/environment/python"
 	"github.com/flameox/flameox/stages/kind"
 )
 
-// Kind is the block `environment "host" "<name>"`.
+// Kind is the block `environment`.
 type Kind struct{}
 
 // Options of `environment "host"`.
@@ -32,6 +35,7 @@ type Host struct {
 	Declared  []string          // the folders of PATH as declared, which enter the key; nil where PATH is the caller's, which does not
 	Tracked   map[string]string // variables that enter the key
 	Untracked map[string]string // variables that are recorded only
+	Runtime   managed.Runtime   // what has to stand first; nil where that is nothing
 }
 
 // BlockType describes the block.
@@ -45,17 +49,46 @@ func (Kind) BlockType() lang.BlockType {
 				Options: &Options{},
 				Stage:   true,
 			},
+			"python": {
+				Doc: "A virtual environment with the packages of a hash-locked requirements file and no others, over a base interpreter. It is built when it is " +
+					"first needed, and again where it was damaged. Commands start it as python; programs of packages as python -m name.",
+				Options: &python.Options{},
+				Stage:   true,
+			},
 		},
 	}
 }
 
-// Compile makes an identity node.
+// Compile makes an identity node of the host's environment, and a pure one of one that is built.
 func (Kind) Compile(inst *lang.Instance, c *kind.Compiler) (*kind.Compiled, error) {
+	if o, ok := inst.Options.(*python.Options); ok {
+		return compilePython(inst, o, c)
+	}
 	host, err := New(inst.Options.(*Options), c.Project)
 	if err != nil {
 		return nil, err
 	}
 	return &kind.Compiled{Node: c.Node(inst, graph.Identity, nil), Value: host}, nil
+}
+
+func compilePython(inst *lang.Instance, o *python.Options, c *kind.Compiler) (*kind.Compiled, error) {
+	host, err := New(&Options{Path: o.Path, Variables: o.Variables, Inherit: o.Inherit, Untracked: o.Untracked}, c.Project)
+	if err != nil {
+		return nil, err
+	}
+	var install []*graph.Node
+	for _, b := range o.Install.Instances {
+		install = append(install, c.Of(b).Node)
+	}
+	runtime, err := python.New(inst.Block.Address(), o, c.Project, host.Path, install)
+	if err != nil {
+		return nil, err
+	}
+	host.Runtime = runtime
+	n := c.Node(inst, graph.Pure, runtime)
+	n.Attempts = 1
+	n.Command = "build " + o.Requirements
+	return &kind.Compiled{Node: n, Value: host, Exact: true}, nil
 }
 
 // New constructs the environment that options declare; a nil options is the one of a stage that names no environment.

@@ -14,8 +14,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/flameox/flameox/evidence"
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/cache"
@@ -59,12 +57,6 @@ type Source struct {
 	Provider string
 }
 
-var results = []lang.Attr{
-	{Name: "state", Type: cty.String, Doc: "complete, partial or empty: the worst of the attempts"},
-	{Name: "rows", Type: cty.Number, Doc: "rows in all tables and attempts"},
-	{Name: "limitations", Type: cty.List(cty.String), Doc: "what is missing from the rows, as codes"},
-}
-
 // BlockType describes the block with a schema for each provider that can extract.
 func (k *Kind) BlockType() lang.BlockType {
 	bt := lang.BlockType{
@@ -95,7 +87,7 @@ func (k *Kind) Compile(inst *lang.Instance, c *kind.Compiler) (*kind.Compiled, e
 	}
 	n := c.Node(inst, graph.Pure, &stage{provider: x, options: parts[1], source: src.Node, project: c.Project})
 	n.Level = graph.Stricter(n.Level, src.Node.Level) // what is derived is at least as sensitive
-	return compiled(n, src.Node, x), nil
+	return compiled(n, src.Node, x, c.Project), nil
 }
 
 // Implied is the extraction that goes with a capture: same labels, same axes.
@@ -106,11 +98,12 @@ func Implied(inst *lang.Instance, source *graph.Node, x providers.Extractor, opt
 		Stage: &stage{provider: x, options: options, source: source, project: c.Project},
 		Level: source.Level, Labels: source.Labels, File: source.File, Line: source.Line,
 	}
-	return compiled(n, source, x)
+	return compiled(n, source, x, c.Project)
 }
 
-func compiled(n, source *graph.Node, x providers.Extractor) *kind.Compiled {
-	return &kind.Compiled{Node: n, Results: ReadResults, Rows: &kind.Rows{Source: source, Provider: x.Name()}}
+func compiled(n, source *graph.Node, x providers.Extractor, p *kind.Project) *kind.Compiled {
+	read := func(records []*cache.Summary) (map[string]any, error) { return readResults(p.Store, records) }
+	return &kind.Compiled{Node: n, Results: read, Rows: &kind.Rows{Source: source, Provider: x.Name()}}
 }
 
 // Actions is one action for each attempt of the source.
@@ -185,27 +178,4 @@ func (s *stage) run(ctx context.Context, t *graph.Task, artifacts []providers.Ar
 		}
 	}
 	return rec, program.PutParts(t, rec, res.Parts)
-}
-
-// ReadResults computes the result attributes from the records of all attempts.
-func ReadResults(records []*cache.Summary) (map[string]any, error) {
-	if len(records) == 0 {
-		return nil, nil
-	}
-	state, rows := evidence.State(""), int64(0)
-	codes := []string{}
-	for _, r := range records {
-		rec, err := r.Record()
-		if err != nil {
-			return nil, err
-		}
-		state = evidence.Worse(state, evidence.State(rec.State))
-		for _, o := range rec.Outputs {
-			rows += o.Rows
-		}
-		for _, l := range rec.Limitations {
-			codes = append(codes, l.Code)
-		}
-	}
-	return map[string]any{"state": string(state), "rows": rows, "limitations": codes}, nil
 }

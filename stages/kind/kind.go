@@ -35,6 +35,9 @@ type Compiled struct {
 	Results func(records []*cache.Summary) (map[string]any, error)
 	// Implied are further nodes that come with the instance, where the language has instances of them (lang.Schema.Implies).
 	Implied []*Compiled
+	// Exact says that what users of the node put into their keys is known before it has run: a lock says what an environment will be.
+	// They wait for it, and are not decided anew when it was made.
+	Exact bool
 	// Rows is the set of rows that the node makes; nil where it makes none. No two nodes make the same.
 	Rows *Rows
 }
@@ -45,9 +48,10 @@ type Rows struct {
 	Provider string
 }
 
-// Token is a runtime token: a path below the tree that Node's result is.
+// Token is a runtime token: a path below the tree that Node's result is, or a value that only a lease has.
 type Token struct {
-	Node *graph.Node
+	Node  *graph.Node
+	Lease Lease
 }
 
 // Project is what stages may know of the project and use of the machine.
@@ -61,6 +65,7 @@ type Project struct {
 	Environ   map[string]string // the caller's environment
 	Self      string            // this binary, for extraction workers
 	Memo      *Memo             // of one look at the project's files
+	Shared    Pool              // servers that stand for longer than one stage
 	// Secret is the value of a sensitive variable, for the moment a process starts. It goes nowhere else.
 	Secret func(name string) (string, bool)
 
@@ -179,10 +184,14 @@ func (c *Compiler) Node(inst *lang.Instance, nature graph.Nature, stage graph.St
 		after[p] = true
 	}
 	for _, d := range inst.Deps {
-		if after[d] {
-			n.After = append(n.After, c.by[d].Node)
-		} else {
-			n.Deps = append(n.Deps, c.by[d].Node)
+		switch out := c.by[d]; {
+		case after[d]:
+			n.After = append(n.After, out.Node)
+		case out.Exact:
+			n.Uses = append(n.Uses, out.Node)
+			n.Deps = append(n.Deps, out.Node.Deps...) // what its key is made of, the user's is made of too
+		default:
+			n.Deps = append(n.Deps, out.Node)
 		}
 	}
 	return n

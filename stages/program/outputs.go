@@ -15,6 +15,7 @@ import (
 	"github.com/flameox/flameox/graph/broker"
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/internal/digest"
+	"github.com/flameox/flameox/internal/stats"
 	"github.com/flameox/flameox/lang"
 	"github.com/flameox/flameox/providers"
 )
@@ -170,11 +171,11 @@ func ReadResults(records []*cache.Summary) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	walls := make([]int64, len(records))
+	walls := make([]float64, len(records))
 	for i, r := range records {
-		walls[i] = r.Wall.Nanoseconds()
+		walls[i] = float64(r.Wall.Nanoseconds())
 	}
-	out := map[string]any{"status": string(rec.Validation), "attempts": len(records), "wall.median": median(walls)}
+	out := map[string]any{"status": string(rec.Validation), "attempts": len(records), "wall.median": stats.Median(walls)}
 	if rec.Exit != nil {
 		out["exit"] = *rec.Exit
 	}
@@ -184,16 +185,6 @@ func ReadResults(records []*cache.Summary) (map[string]any, error) {
 	}
 	out["artifacts"] = names
 	return out, nil
-}
-
-// median is the middle value, or the mean of the two middle ones.
-func median(v []int64) float64 {
-	v = slices.Clone(v)
-	slices.Sort(v)
-	if n := len(v); n%2 == 0 {
-		return (float64(v[n/2-1]) + float64(v[n/2])) / 2
-	}
-	return float64(v[len(v)/2])
 }
 
 // sinkDir is where a task writes Parquet parts of its own.

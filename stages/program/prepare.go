@@ -17,6 +17,7 @@ import (
 	"github.com/flameox/flameox/internal/digest"
 	"github.com/flameox/flameox/internal/token"
 	"github.com/flameox/flameox/providers"
+	"github.com/flameox/flameox/stages/environment/managed"
 	"github.com/flameox/flameox/stages/kind"
 )
 
@@ -31,11 +32,16 @@ type Prepared struct {
 	start       *broker.Executable       // the same where it is the first argument; nil where that is an upstream output
 	trees       map[string]digest.Digest // upstream token → root of the tree it stands for
 	collectors  []providers.Collector
+	own         string               // the program as the command names it, where the environment has it: python
+	runtime     *managed.Description // of the environment that has to stand first; nil where that is nothing
+	leases      map[kind.Lease]kind.PreparedLease
+	order       []kind.Lease // of the leases, by first use
+	identity    facet.Facet
 }
 
 // Facets are what the program contributes to a key.
 func (p *Prepared) Facets() []facet.Facet {
-	return []facet.Facet{p.command, p.executables, p.inputs, p.program.identity()}
+	return []facet.Facet{p.command, p.executables, p.inputs, p.identity}
 }
 
 // Prepare resolves and hashes. It starts nothing. Where the program cannot run here the error is a *graph.BlockedError.
@@ -77,12 +83,21 @@ func (p *Program) Prepare(ctx context.Context, in *graph.Results, collectors []p
 		out.inputs.AddTree(upstreamPrefix+strconv.Itoa(i+1), tree.Digest)
 		out.inputs.Entries[len(out.inputs.Entries)-1].Note = node.Address.String()
 	}
+	if err := out.prepareLeases(ctx, in, c.leases); err != nil {
+		return nil, err
+	}
+	out.executables.Name = facet.Executables
+	if p.Host.Runtime != nil {
+		if out.runtime, err = p.Host.Runtime.Describe(ctx, in); err != nil {
+			return nil, err
+		}
+		out.executables.Entries = append(out.executables.Entries, out.runtime.Facts...)
+	}
 	return out, p.resolve(ctx, out)
 }
 
 // resolve finds what really runs and adds it to the executables facet.
 func (p *Program) resolve(ctx context.Context, out *Prepared) error {
-	out.executables.Name = facet.Executables
 	for _, c := range out.collectors {
 		out.executables.Add("collector "+c.Name, digest.Sum(c.Content).String())
 	}
@@ -96,6 +111,13 @@ func (p *Program) resolve(ctx context.Context, out *Prepared) error {
 		}
 		argv0, skip = script, 1
 	}
+	hint := ""
+	if out.runtime != nil {
+		hint = out.runtime.Hint
+		if base, ok := out.runtime.Programs[argv0]; ok { // the environment's own links to it, once that stands
+			argv0, out.own = base, argv0
+		}
+	}
 	type memoKey struct{ path, dir, argv string }
 	args := []string(nil)
 	if path.Base(argv0) == "env" {
@@ -106,7 +128,7 @@ func (p *Program) resolve(ctx context.Context, out *Prepared) error {
 	})
 	var start *broker.StartError
 	if errors.As(err, &start) {
-		return &graph.BlockedError{Why: start.Error()}
+		return &graph.BlockedError{Why: start.Error(), Do: hint}
 	}
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -129,18 +130,27 @@ func (p *Program) Display() string {
 	return strings.Join(args, " ")
 }
 
-// canonical numbers the tokens of upstream stages in order of first use, so that a key holds what a token stands for
+// canonical numbers the tokens of upstream stages, and leases, in order of first use, so that a key holds what a token stands for
 // and never the name of a block.
 type canonical struct {
-	p     *Program
-	order []string
-	index map[string]int
+	p      *Program
+	order  []string
+	index  map[string]int
+	leases []kind.Lease
 }
+
+// leasePrefix begins the names under which leases stand in keys.
+const leasePrefix = "server#"
 
 func (c *canonical) text(s string) string {
 	out, err := token.Expand(s, func(name string) (string, error) {
-		if _, upstream := c.p.tokens[name]; !upstream {
+		t, known := c.p.tokens[name]
+		attr := name[strings.LastIndexByte(name, '.')+1:]
+		switch {
+		case !known:
 			return "${" + name + "}", nil
+		case t.Lease != nil:
+			return "${" + leasePrefix + strconv.Itoa(c.lease(t.Lease)) + "." + attr + "}", nil
 		}
 		i, ok := c.index[name]
 		if !ok {
@@ -148,13 +158,22 @@ func (c *canonical) text(s string) string {
 			c.index[name] = i
 			c.order = append(c.order, name)
 		}
-		attr := name[strings.LastIndexByte(name, '.')+1:]
 		return "${" + upstreamPrefix + strconv.Itoa(i) + "." + attr + "}", nil
 	})
 	if err != nil {
 		return s // Prepare reports a token that was cut apart before anything runs
 	}
 	return out
+}
+
+// lease is the number of a lease, from 1.
+func (c *canonical) lease(l kind.Lease) int {
+	i := slices.Index(c.leases, l)
+	if i < 0 {
+		i = len(c.leases)
+		c.leases = append(c.leases, l)
+	}
+	return i + 1
 }
 
 // commandFacet is argv, working directory and environment, with tokens in place of values.

@@ -9,6 +9,7 @@ import (
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/broker"
 	"github.com/flameox/flameox/graph/cache"
+	"github.com/flameox/flameox/stages/kind"
 )
 
 // RoleTable is the prefix of the roles of table parts: the table follows.
@@ -16,12 +17,15 @@ const RoleTable = "table:"
 
 // putResources keeps what the broker sampled, as a part of the table resources. It is the engine's own evidence, not
 // an extraction: there is no artifact of a producer behind it.
-func putResources(t *graph.Task, rec *cache.Record, res *broker.Result) error {
+func putResources(t *graph.Task, rec *cache.Record, sampled []kind.Sampled) error {
+	if len(sampled) == 0 { // nothing was started
+		return nil
+	}
 	if err := os.MkdirAll(sinkDir(t), 0o700); err != nil {
 		return err
 	}
 	sink := evidence.NewSink(sinkDir(t), evidence.FileMeta{Provider: "flameox", ProviderVersion: 1}, evidence.DefaultBudget())
-	for _, row := range rows(res) {
+	for _, row := range allRows(sampled) {
 		if err := sink.Resources.Put(&row); err != nil {
 			return fmt.Errorf("keep the sampled resources: %w", err)
 		}
@@ -46,6 +50,19 @@ func PutParts(t *graph.Task, rec *cache.Record, parts []evidence.Part) error {
 		})
 	}
 	return nil
+}
+
+// allRows are the rows of the command, then those of each server.
+func allRows(sampled []kind.Sampled) (out []evidence.Resource) {
+	for _, s := range sampled {
+		for _, row := range rows(s.Result) {
+			if s.Subject != "" {
+				row.Subject = &s.Subject
+			}
+			out = append(out, row)
+		}
+	}
+	return out
 }
 
 // rows are the metrics of the registry, one summary each, what wait4 says, and the sampled points.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,8 @@ import (
 	"github.com/flameox/flameox/graph/facet"
 	"github.com/flameox/flameox/internal/digest"
 	"github.com/flameox/flameox/internal/token"
+	"github.com/flameox/flameox/stages/environment/managed"
+	"github.com/flameox/flameox/stages/kind"
 )
 
 // Roles of the outputs that every program leaves.
@@ -26,62 +29,104 @@ const (
 	RoleTree   = "tree"
 )
 
-// Run starts the program and waits for it. The record has the states of the execution, the streams and, where a check of
-// the live tree failed, the reason why the attempt is not valid. It is valid otherwise, and its outputs are still to be added.
+// Run starts the program and waits for it, with the servers beside it that it needs. The record has the states of the execution, the streams
+// and, where a check of the live tree failed, the reason why the attempt is not valid. It is valid otherwise, and its outputs are still to be
+// added.
 func (p *Prepared) Run(ctx context.Context, t *graph.Task) (*cache.Record, error) {
 	rec := &cache.Record{
 		Execution: cache.ExecutionFailed, Capture: cache.CaptureRegistered, Validation: cache.ValidationPassed,
 		Dir: filepath.Join(p.program.project.Root, filepath.FromSlash(p.program.Dir)),
 	}
-	argv, env, err := p.substitute(t, p.program.project.Secret)
+	if err := p.verify(ctx); err != nil { // before anything is made ready for it
+		return nil, err
+	}
+	place, start, err := p.settle(ctx, t, rec)
+	if err != nil || !rec.Valid() {
+		return rec, err
+	}
+	side, err := p.startLeases(ctx, t, rec)
+	var res *broker.Result
+	if err == nil && rec.Valid() {
+		res, err = p.runBeside(ctx, t, rec, side, place, start)
+	}
+	sampled, released := side.release(t, rec)
+	if err = errors.Join(err, released); err != nil {
+		return nil, err
+	}
+	if res != nil {
+		sampled = append([]kind.Sampled{{Result: res}}, sampled...)
+	}
+	if err := putResources(t, rec, sampled); err != nil {
+		return nil, err
+	}
+	return rec, nil
+}
+
+// runBeside runs the program while its leases stand. The result is nil where it was not started.
+func (p *Prepared) runBeside(ctx context.Context, t *graph.Task, rec *cache.Record, side *leases, place *managed.Place, start *broker.Executable) (*broker.Result, error) {
+	own := site{dir: t.Dir, values: side.values()}
+	argv, env, err := p.substitute(t.Store, own, place, p.program.project.Secret)
 	if err != nil {
 		return nil, err
 	}
 	// What is recorded has the names of secrets where the process has their values.
-	rec.Argv, rec.Env, err = p.substitute(t, func(name string) (string, bool) { return "${" + secretPrefix + name + "}", true })
+	rec.Argv, rec.Env, err = p.substitute(t.Store, own, place, nameSecret)
 	if err != nil {
 		return nil, err
 	}
 	if err := p.putSources(t); err != nil {
 		return nil, err
 	}
-	if p.exe != nil {
-		if err := p.exe.Verify(ctx); err != nil {
-			return nil, moved(err)
-		}
-	}
-	if changed := p.changed(); changed != "" {
-		return nil, &graph.MovedError{What: changed}
+	if err := p.verify(ctx); err != nil {
+		return nil, err
 	}
 	d := &p.program.Declared
-	res, err := t.Store.Broker.Run(ctx, broker.Command{
-		Argv: argv, Executable: p.start, Dir: rec.Dir, Env: env, Mark: t.Mark,
+	beside, lost := side.watch(ctx)
+	res, err := t.Store.Broker.Run(beside, broker.Command{
+		Argv: argv, Executable: start, Dir: rec.Dir, Env: env, Mark: t.Mark,
 		Stdout: filepath.Join(t.Dir, "stdout"), Stderr: filepath.Join(t.Dir, "stderr"),
 		Timeout: d.Timeout, Grace: d.Grace, OutputLimit: d.OutputLimit, MemoryLimit: d.MemoryLimit,
 		Staging: t.Dir,
 	})
+	leaseEnded := lost()
 	if err != nil {
-		return invalid(rec, "not_started", err.Error()), nil
+		invalid(rec, "not_started", err.Error())
+		return nil, nil
+	}
+	if leaseEnded && res.Cause == broker.CauseCancelled {
+		res.Cause = causeLeaseEnded
 	}
 	p.finish(rec, res)
 	if err := putStreams(t, rec); err != nil {
 		return nil, err
 	}
-	if err := putResources(t, rec, res); err != nil {
-		return nil, err
-	}
 	if changed := p.changed(); changed != "" {
-		return invalid(rec, "inputs_changed_during_run", changed+" changed while the program ran"), nil
+		invalid(rec, "inputs_changed_during_run", changed+" changed while the program ran")
+		return res, nil
 	}
 	if changed := p.listChanged(ctx); changed != "" {
-		return invalid(rec, "inputs_changed_during_run", changed+" began or ceased to be an input while the program ran"), nil
+		invalid(rec, "inputs_changed_during_run", changed+" began or ceased to be an input while the program ran")
+		return res, nil
 	}
 	if p.exe != nil {
 		if err := p.exe.Verify(ctx); err != nil {
-			return invalid(rec, "executable_changed", err.Error()), nil
+			invalid(rec, "executable_changed", err.Error())
 		}
 	}
-	return rec, nil
+	return res, nil
+}
+
+// verify makes sure that what the key was made of has not moved.
+func (p *Prepared) verify(ctx context.Context) error {
+	if p.exe != nil {
+		if err := p.exe.Verify(ctx); err != nil {
+			return moved(err)
+		}
+	}
+	if changed := p.changed(); changed != "" {
+		return &graph.MovedError{What: changed}
+	}
+	return nil
 }
 
 // moved is a MovedError where an executable is not what it was.
@@ -114,6 +159,7 @@ func (p *Prepared) finish(rec *cache.Record, res *broker.Result) {
 	case res.Cause == broker.CauseCancelled:
 		rec.Execution = cache.ExecutionCancelled
 		invalid(rec, "cancelled", "flameox was interrupted and ended it")
+	case res.Cause == causeLeaseEnded: // the lease says why
 	case res.Cause == broker.CauseOutputLimit:
 		invalid(rec, "output_limit", fmt.Sprintf("it wrote more than output_limit = %d bytes to its standard streams and was ended", p.program.OutputLimit))
 	case res.Cause == broker.CauseMemoryLimit:
@@ -135,11 +181,20 @@ func (p *Prepared) finish(rec *cache.Record, res *broker.Result) {
 // secretPrefix begins the tokens that stand for sensitive variables.
 const secretPrefix = "var."
 
+// nameSecret stands for the value of a secret where its name is enough.
+func nameSecret(name string) (string, bool) { return "${" + secretPrefix + name + "}", true }
+
+// site is where one start of a program happens.
+type site struct {
+	dir    string            // private: out/, home/, tmp/ and the spooled streams
+	values map[string]string // of the tokens that only this start has
+}
+
 // substitute fills the tokens in: what the process really gets.
-func (p *Prepared) substitute(t *graph.Task, secret func(name string) (string, bool)) (argv, env []string, err error) {
+func (p *Prepared) substitute(store *graph.Store, at site, place *managed.Place, secret func(name string) (string, bool)) (argv, env []string, err error) {
 	value := func(name string) (string, error) {
 		if name == outDir {
-			return t.Out(), nil
+			return filepath.Join(at.dir, "out"), nil
 		}
 		if variable, ok := strings.CutPrefix(name, secretPrefix); ok {
 			if v, known := secret(variable); known {
@@ -147,11 +202,14 @@ func (p *Prepared) substitute(t *graph.Task, secret func(name string) (string, b
 			}
 			return "", fmt.Errorf("the sensitive variable %s has no value", variable)
 		}
+		if v, ok := at.values[name]; ok {
+			return v, nil
+		}
 		root, ok := p.trees[name]
 		if !ok {
 			return "", fmt.Errorf("${%s} has no value here", name)
 		}
-		return t.Store.CAS.Materialize(root)
+		return store.CAS.Materialize(root)
 	}
 	for _, a := range p.program.Command {
 		s, err := token.Expand(a, value)
@@ -160,9 +218,19 @@ func (p *Prepared) substitute(t *graph.Task, secret func(name string) (string, b
 		}
 		argv = append(argv, s)
 	}
+	search := p.program.Host.Path
+	if place != nil {
+		search = place.Bin + string(filepath.ListSeparator) + search
+		if p.own != "" {
+			argv[0] = place.Programs[p.own]
+		}
+	}
 	vars := map[string]string{
-		"PATH": p.program.Host.Path, "LANG": "C.UTF-8",
-		"HOME": filepath.Join(t.Dir, "home"), "TMPDIR": filepath.Join(t.Dir, "tmp"),
+		"PATH": search, "LANG": "C.UTF-8",
+		"HOME": filepath.Join(at.dir, "home"), "TMPDIR": filepath.Join(at.dir, "tmp"),
+	}
+	if place != nil {
+		maps.Copy(vars, place.Env)
 	}
 	for _, m := range []map[string]string{p.program.Host.Untracked, p.program.Host.Tracked, p.program.Env} {
 		for k, v := range m {

@@ -11,9 +11,24 @@ const (
 	ExitInterrupted = 130
 )
 
-// ExitCodesHelp is the table as -help prints it.
-const ExitCodesHelp = `Exit codes: 0 done or nothing to do; 1 error, usage, refused; 2 work to do (plan -detailed-exitcode);
-3 evidence lost or incomparable; 4 a check failed; 5 some stages failed, the rest is done; 130 interrupted.`
+// ExitCode is one of them with what it means.
+type ExitCode struct {
+	Code    int
+	Meaning string
+}
+
+// ExitCodes are all of them, as help and the manual print them.
+func ExitCodes() []ExitCode {
+	return []ExitCode{
+		{ExitOK, "done, or nothing to do"},
+		{ExitFailure, "error, wrong usage, or refused"},
+		{ExitWork, "there is work to do (plan -detailed-exitcode)"},
+		{ExitLost, "evidence is lost, or runs are incomparable"},
+		{ExitGate, "a check failed, or bytes differ (audit)"},
+		{ExitSome, "some stages failed, the rest is done"},
+		{ExitInterrupted, "interrupted; finished work is kept"},
+	}
+}
 
 // ExitError ends the process with a code. Err, if any, is printed; nil means that all has been said.
 type ExitError struct {

@@ -11,6 +11,9 @@ var VarFlags = []cli.Flag{
 	&cli.StringSliceFlag{Name: "var-file", Usage: "set variables from `FILE`; may be repeated"},
 }
 
+// NoShortcutFlag bypasses what is remembered of files; the workspace obeys it.
+var NoShortcutFlag = &cli.BoolFlag{Name: "no-shortcut", Usage: "believe nothing that was remembered of files and artifacts: hash them again"}
+
 // SelectFlags choose stages, and set variables.
 var SelectFlags = append([]cli.Flag{
 	&cli.StringSliceFlag{Name: "target", Usage: "only the stages that `ADDRESS` selects and what they need; * and ? are allowed; may be repeated"},

@@ -55,6 +55,7 @@ func OpenWorkspace(c *cli.Context) (*workspace.Workspace, error) {
 	w, err := workspace.Open(c.Context, workspace.Options{
 		Dir: ".", Environ: os.Environ(), Vars: c.StringSlice("var"), VarFiles: c.StringSlice("var-file"),
 		Version: Version(), Self: self, Now: time.Now, FS: vfs.OS{}, Providers: Providers(),
+		NoShortcut: c.Bool("no-shortcut"),
 	})
 	var bad *workspace.ConfigError
 	if errors.As(err, &bad) {

@@ -3,6 +3,7 @@ package configure
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -21,9 +22,13 @@ type page struct {
 func (p *page) say(heading, text string) {
 	p.printf("\n")
 	if heading != "" {
-		p.printf("%s\n", heading)
+		p.text(heading)
 	}
-	for _, l := range fold(text, p.o.Width) {
+	p.text(text)
+}
+
+func (p *page) text(s string) {
+	for _, l := range fold(s, p.o.Width) {
 		p.printf("%s\n", l)
 	}
 }
@@ -47,21 +52,30 @@ func (p *page) table(rows [][]string) {
 	for _, w := range widths {
 		indent += w + gap
 	}
-	room := p.o.Width - indent
+	total, room := indent-gap, p.o.Width-indent
 	below := p.o.Width > 0 && room < minDoc // no room beside the others: a line of its own
 	if below {
 		indent, room = 6, p.o.Width-6
 	}
+	aligned := p.o.Width <= 0 || total <= p.o.Width
 	if p.o.Width <= 0 {
 		room = 0
 	}
-	for _, r := range rows {
+	for n, r := range rows {
+		if n == 0 && below { // a title there would be taken for a text
+			r = append(slices.Clone(r[:last]), "")
+		}
 		var b strings.Builder
 		for i, w := range widths {
-			b.WriteString(r[i] + strings.Repeat(" ", w-utf8.RuneCountInString(r[i])+gap))
+			switch {
+			case aligned:
+				b.WriteString(r[i] + strings.Repeat(" ", w-utf8.RuneCountInString(r[i])+gap))
+			case r[i] != "":
+				b.WriteString(r[i] + strings.Repeat(" ", gap))
+			}
 		}
 		for i, l := range fold(r[last], room) {
-			if i > 0 || below {
+			if i > 0 || below && l != "" {
 				b.WriteString("\n" + strings.Repeat(" ", indent))
 			}
 			b.WriteString(l)
@@ -113,10 +127,14 @@ func (p *page) functions(names []string) {
 
 // block is the reference page of one.
 func (p *page) block(b *reference.Block) {
-	p.printf("%s%s\n", b.Header(), nature(b))
-	for _, l := range fold(b.Doc, p.o.Width) {
-		p.printf("%s\n", l)
+	head := b.Header()
+	if n := nature(b); p.o.Width > 0 && len(head)+len(n) > p.o.Width {
+		p.text(head)
+		p.text(strings.TrimSpace(n))
+	} else {
+		p.printf("%s%s\n", head, n)
 	}
+	p.text(b.Doc)
 	if b.Any != "" {
 		p.say("", "Arguments of any name: "+b.Any+".")
 	}
@@ -137,8 +155,8 @@ func (p *page) block(b *reference.Block) {
 		p.arguments(heading, n.Arguments)
 	}
 	p.attributes("Runtime values of its own run", "", b.Own)
-	p.attributes("Runtime values, for other stages", address(b)+".", b.Tokens)
-	p.attributes("Results, for output and check", address(b)+".", b.Results)
+	p.attributes("Runtime values, for other stages", refersAs(b)+".", b.Tokens)
+	p.attributes("Results, for output and check", refersAs(b)+".", b.Results)
 	heading := "Arguments of every stage"
 	if b.Measurement {
 		heading = "Arguments of every measurement"
@@ -159,8 +177,8 @@ func nature(b *reference.Block) string {
 	return ""
 }
 
-// address is how the block is referred to.
-func address(b *reference.Block) string {
+// refersAs is how the block is referred to.
+func refersAs(b *reference.Block) string {
 	if b.Kind != "" {
 		return b.Type + "." + b.Kind + ".<name>"
 	}
@@ -171,7 +189,8 @@ func (p *page) arguments(heading string, list []reference.Argument) {
 	if len(list) == 0 {
 		return
 	}
-	p.printf("\n%s\n", heading)
+	p.printf("\n")
+	p.text(heading)
 	titles := []string{"  argument", "takes", "default"}
 	keyed := false
 	for _, a := range list {
@@ -224,7 +243,8 @@ func (p *page) attributes(heading, prefix string, list []reference.Attribute) {
 	if len(list) == 0 {
 		return
 	}
-	p.printf("\n%s\n", heading)
+	p.printf("\n")
+	p.text(heading)
 	rows := [][]string{{"  name", "type", "is"}}
 	for _, a := range list {
 		rows = append(rows, []string{"  " + prefix + a.Name, a.Type, a.Doc})

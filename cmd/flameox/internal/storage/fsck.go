@@ -16,7 +16,10 @@ func Fsck() *cli.Command {
 	return &cli.Command{
 		Name: "fsck", Usage: "check the store",
 		Description: "Looks for damaged records and missing or damaged artifacts, and says which runs lose evidence. -full reads every artifact again.\n" +
-			"A damaged file is moved to quarantine/, so that the next apply makes it again. Exits 3 where evidence is lost.",
+			"A damaged file is moved to quarantine/, so that the next apply makes it again. Exits 3 where evidence is lost.\n\n" +
+			"Examples:\n" +
+			"  flameox fsck\n" +
+			"  flameox fsck -full",
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "full", Usage: "hash every artifact"}, cmdline.JSONFlag},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
@@ -55,6 +58,9 @@ func printFsck(c *cli.Context, r *fsck.Report) error {
 		}
 		fmt.Fprintf(c.App.Writer, "%s, %s (%s) %s: %s.\n", view.Plural(r.Runs, "run", "runs"), view.Plural(r.Blobs, "artifact", "artifacts"),
 			view.Bytes(r.Bytes), checked, view.Plural(len(r.Problems), "problem", "problems"))
+		if r.Collected > 0 {
+			fmt.Fprintf(c.App.Writer, "%s gave artifacts up to gc, which is no problem.\n", view.Plural(r.Collected, "run", "runs"))
+		}
 	}
 	if lost {
 		return cmdline.Exit(cmdline.ExitLost)

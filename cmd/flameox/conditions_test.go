@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// can remembers what this machine can do, so that scripts ask once.
+var can sync.Map
+
+// condition says whether a script can run here: [pip] that python3 has a pip that installs into other interpreters (22.3), [pypi] that
+// it reaches an index.
+func condition(name string) (bool, error) {
+	argv := map[string][]string{
+		"pip":  {"python3", "-I", "-m", "pip", "--python", "python3", "--version"},
+		"pypi": {"python3", "-I", "-m", "pip", "download", "--quiet", "--no-deps", "--retries", "0", "--timeout", "10", "six==1.17.0"},
+	}[name]
+	if argv == nil {
+		return false, fmt.Errorf("no condition is called %q", name)
+	}
+	ask := sync.OnceValues(func() (bool, error) {
+		dir, err := os.MkdirTemp("", "flameox-condition-")
+		if err != nil {
+			return false, err
+		}
+		defer os.RemoveAll(dir)
+		path, err := exec.LookPath(argv[0])
+		if err != nil {
+			return false, nil
+		}
+		for i := range argv[1:] {
+			argv[i+1] = strings.Replace(argv[i+1], "python3", path, 1)
+		}
+		cmd := exec.Command(path, argv[1:]...)
+		cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, "home"), "LANG=C.UTF-8"}
+		return cmd.Run() == nil, nil
+	})
+	once, _ := can.LoadOrStore(name, ask)
+	return once.(func() (bool, error))()
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/flameox/flameox/cmd/flameox/internal/manual"
+)
+
+// programEnv puts a flameox on the PATH that is this test binary, and gives the environment in which shells find it. Each call has a machine
+// of its own, so that tests do not wait for each other's measurements.
+func programEnv(t *testing.T) []string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	script := fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", asMain, self)
+	if err := os.WriteFile(filepath.Join(dir, "flameox"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	gitconfig := filepath.Join(home, "gitconfig")
+	if err := os.WriteFile(gitconfig, []byte("[user]\nname = t\nemail = t@example.com\n[init]\ndefaultBranch = main\n[protocol \"file\"]\nallow = always\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "FLAMEOX_MEASURE_LOCK="+filepath.Join(home, "measure.lock"),
+		"GIT_CONFIG_GLOBAL="+gitconfig, "NO_COLOR=1", "LANG=C.UTF-8", "PAGER=cat", "SHELL=/bin/sh")
+}
+
+// bash runs a script in dir and gives what it printed and its exit code. Any failing part of a pipe fails it.
+func bash(t *testing.T, dir string, env []string, script string) (string, int) {
+	t.Helper()
+	path, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("bash is not here, which runs what people type: ", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "-o", "pipefail", "-c", script)
+	cmd.Dir, cmd.Env = dir, env
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil || ctx.Err() != nil {
+		t.Fatalf("%s: %v %v\n%s", script, err, ctx.Err(), out)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// must is bash with exit code 0.
+func must(t *testing.T, dir string, env []string, script string) string {
+	t.Helper()
+	out, code := bash(t, dir, env, script)
+	if code != 0 {
+		t.Fatalf("%s: exit code %d\n%s", script, code, out)
+	}
+	return out
+}
+
+// quickstart is a copy of examples/quickstart in a repository of its own.
+func quickstart(t *testing.T, env []string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "quickstart")
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "examples", "quickstart"))); err != nil {
+		t.Fatal(err)
+	}
+	must(t, dir, env, "rm -rf .flameox && git init -q . && git add . && git commit -qm one")
+	return dir
+}
+
+// pythonLock is a lock that stands, so that nothing has to be fetched.
+const pythonLock = `cat > python.flameox.hcl <<'EOT'
+environment "python" "bench" { requirements = "bench.lock.txt" }
+EOT
+echo 'six==1.17.0 --hash=sha256:4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8eda2be8970586c3274' > bench.lock.txt`
+
+// before is what an example of a command needs that the quickstart does not have after one apply.
+var before = map[string]string{
+	"flameox init":          "rm flameox.hcl",
+	"flameox bundle import": "flameox bundle export evidence.flameox -all",
+	"flameox unpin":         "flameox pin 'capture.gobench.*'",
+	"flameox lock":          pythonLock,
+}
+
+func TestEveryCommandHasExamplesAndTheyWork(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures the quickstart")
+	}
+	pages := manual.Pages(newApp())
+	env := programEnv(t)
+	applied := quickstart(t, env)
+	must(t, applied, env, "sed -i 's/\"50ms\"/\"1ms\"/; s/\"200ms\"/\"20ms\"/' flameox.hcl && flameox apply")
+	used := map[string]bool{}
+	for _, p := range pages {
+		if len(p.Examples) == 0 {
+			t.Errorf("%s has no examples: its Description ends with \"Examples:\" and commands", p.Name())
+			continue
+		}
+		t.Run(strings.Join(p.Path[1:], "_"), func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "quickstart")
+			// Blobs are read-only, and a test's folder has to be removed again.
+			must(t, ".", env, "cp -R '"+applied+"' '"+dir+"'")
+			t.Cleanup(func() { exec.Command("chmod", "-R", "u+w", dir).Run() })
+			if script := before[p.Name()]; script != "" {
+				must(t, dir, env, script)
+				used[p.Name()] = true
+			}
+			for _, e := range p.Examples {
+				if words := strings.Fields(e.Line); !slices.Contains(words, "flameox") {
+					t.Errorf("%s: no example of flameox", e.Line)
+				}
+				if out, code := bash(t, dir, env, "{ "+e.Line+"\n} </dev/null"); code != e.Exit {
+					t.Errorf("%s: exit code %d, want %d\n%s", e.Line, code, e.Exit, out)
+				}
+			}
+		})
+	}
+	for name, script := range before {
+		if script != "" && !used[name] && !t.Failed() {
+			t.Errorf("%q has no such page any more", name)
+		}
+	}
+}
+
+func TestHelpFitsInto80ColumnsAndIsTheSameHoweverItIsAsked(t *testing.T) {
+	pages := manual.Pages(newApp())
+	env := programEnv(t)
+	dir := t.TempDir()
+	for _, p := range pages {
+		want := manual.Help(p, pages[0])
+		for line := range strings.SplitSeq(want, "\n") {
+			isExample := slices.ContainsFunc(p.Examples, func(e manual.Example) bool { return strings.TrimSpace(line) == e.Line })
+			if n := utf8.RuneCountInString(line); n > 80 && !isExample || n > 110 {
+				t.Errorf("%s: %d columns: %s", p.Name(), n, line)
+			}
+		}
+		name := strings.Join(p.Path[1:], " ")
+		for _, line := range []string{"flameox help " + name, "flameox " + name + " -help", "flameox " + name + " -h", "flameox " + name + " --help"} {
+			if got, code := bash(t, dir, env, line); code != 0 || got != want {
+				t.Errorf("%s: exit code %d, and\n%s\nwant\n%s", line, code, got, want)
+			}
+		}
+	}
+	for line, want := range map[string]string{
+		"flameox paln": "did you mean plan?", "flameox help paln": "did you mean plan?", "flameox paln -h": "did you mean plan?",
+		"flameox bundle exprot": "did you mean export?", "flameox man bundle exprot": "did you mean bundle export?",
+		"flameox completion tcsh": "bash, zsh and fish",
+	} {
+		if out, code := bash(t, dir, env, line); code != 1 || !strings.Contains(out, want) {
+			t.Errorf("%s: exit code %d, want 1 and %q\n%s", line, code, want, out)
+		}
+	}
+}
+
+// Manual pages hold every flag of every command, and the programs that read them have nothing to object to.
+func TestManualPagesAreWholeAndRead(t *testing.T) {
+	pages := manual.Pages(newApp())
+	all := manual.RoffAll(pages, "1.0", "2026-01-02")
+	checkRoff(t, "all", all)
+	for _, p := range pages {
+		one := manual.Roff(p, "1.0", "2026-01-02")
+		checkRoff(t, p.Name(), one)
+		for _, o := range p.Options {
+			for where, text := range map[string]string{"its page": one, "the page of the program": all} {
+				if want := `\fB\-` + strings.ReplaceAll(o.Names[0], "-", `\-`) + `\fR`; !strings.Contains(text, want) && o.Names[0] != "help" {
+					t.Errorf("%s: -%s is not in %s", p.Name(), o.Names[0], where)
+				}
+			}
+		}
+	}
+	for _, program := range []string{"mandoc", "groff"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Logf("%s is not here and has not read the pages", program)
+		}
+	}
+}
+
+func checkRoff(t *testing.T, name, text string) {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "page.1")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range [][]string{{"mandoc", "-Tlint", "-W", "warning", path}, {"groff", "-man", "-Tutf8", "-ww", "-z", path}} {
+		if _, err := exec.LookPath(line[0]); err != nil {
+			continue
+		}
+		if out, err := exec.Command(line[0], line[1:]...).CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%s: %s: %v\n%s", name, line[0], err, out)
+		}
+	}
+}

@@ -1,0 +1,266 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/flameox/flameox/evidence"
+	"github.com/flameox/flameox/formats/profile"
+	"github.com/flameox/flameox/formats/v8profile"
+	"github.com/flameox/flameox/providers"
+)
+
+// adder puts profiles into one aggregation.
+type adder struct {
+	b       *profile.Builder
+	paths   providers.Paths
+	lines   bool // leaves are lines
+	several bool // profiles, so that samples are labelled
+	metric  [len(allMetrics)]int
+	weights []int64
+	records int64 // hits so far
+	idle    int64 // nanoseconds
+}
+
+// maxRecords is the number of hits that are added one by one, so that rows say how many there were: a day at V8's usual rate.
+// A damaged figure must not keep a worker busy for hours.
+const maxRecords = 1 << 26
+
+// bare says whether a profile is whole and holds nothing.
+func (p named) bare() bool {
+	return len(p.Samples) == 0 && !slices.ContainsFunc(p.Nodes, func(n v8profile.Node) bool { return n.Hits > 0 || n.Size > 0 })
+}
+
+func (p named) empty() evidence.Limitation {
+	return evidence.Limitation{Code: NoSamples, Text: p.name + ": the profile is whole and has no sample: the run was too short for one, or did nothing of the kind in this thread"}
+}
+
+// add adds every sample of a profile.
+func (a *adder) add(ctx context.Context, p named) (limits []evidence.Limitation, err error) {
+	say := func(code, format string, args ...any) {
+		limits = append(limits, evidence.Limitation{Code: code, Text: p.name + ": " + fmt.Sprintf(format, args...)})
+	}
+	refs := make([]profile.Ref, len(p.Frames))
+	for i, f := range p.Frames {
+		if refs[i], err = a.b.Frame(a.frame(p, f)); err != nil {
+			return nil, err
+		}
+	}
+	var labels map[string]string
+	if a.several {
+		labels = map[string]string{"profile": p.name}
+	}
+	var own func(node int32, stack []profile.Ref) error
+	if p.Kind == v8profile.CPU {
+		own = a.cpu(p, labels, say)
+	} else {
+		own = a.heap(p, labels, say)
+	}
+	if p.bare() {
+		limits = append(limits, p.empty())
+	}
+	var stack []profile.Ref
+	for _, n := range p.Nodes {
+		if a.records = saturated(a.records, n.Hits); a.records > maxRecords {
+			return nil, refuse(TooMuch, "the profiles have more than %d hits; they are damaged, or were sampled too often for too long", maxRecords)
+		}
+	}
+	err = p.Walk(func(node int32, depth int) error {
+		if depth == 0 || node%1024 == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		if err := a.b.CheckDepth(depth + 1); err != nil {
+			return err
+		}
+		stack = append(stack[:depth], refs[p.Nodes[node].Frame])
+		return own(node, stack)
+	})
+	return limits, err
+}
+
+// put adds one record with the weights that have been set.
+func (a *adder) put(stack []profile.Ref, labels map[string]string) error {
+	err := a.b.Add(stack, a.weights, labels)
+	clear(a.weights)
+	return err
+}
+
+func (a *adder) set(metric int, weight int64) {
+	if i := a.metric[metric]; i >= 0 {
+		a.weights[i] = weight
+	}
+}
+
+// cpu returns what adds the samples of one node. V8 counts hits and lists samples separately, and not always as many, so a record
+// is a hit, a sample with its time, or both.
+func (a *adder) cpu(p named, labels map[string]string, say func(code, format string, args ...any)) func(int32, []profile.Ref) error {
+	times := timed(p, say)
+	a.idle = times.idle(p)
+	if !p.HasHits {
+		say(NoHits, "the profile has no hit counts, so there is no cpu.hit_count")
+	}
+	if len(p.Samples) == 0 && !p.bare() {
+		say(NoTimes, "the profile has hits and no list of samples, so there is no time")
+	}
+	if a.lines {
+		return a.byLine(p, labels, say)
+	}
+	return func(node int32, stack []profile.Ref) error {
+		own := times.of(node)
+		hits := p.Nodes[node].Hits
+		for i := int64(0); i < max(hits, int64(len(own))); i++ {
+			if i < hits {
+				a.set(hitCount, 1)
+			}
+			if i < int64(len(own)) {
+				a.set(selfTime, own[i])
+			}
+			if err := a.put(stack, labels); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// byLine adds the hits of one node by the lines that V8 counted; those without a line stay with the function.
+func (a *adder) byLine(p named, labels map[string]string, say func(code, format string, args ...any)) func(int32, []profile.Ref) error {
+	var without, all int64
+	for _, n := range p.Nodes {
+		all += n.Hits
+		without += n.Hits
+		for _, t := range n.Ticks {
+			without -= t.Ticks
+		}
+	}
+	if without > 0 {
+		say(LinesMissing, "V8 gave no line for %d of %d hits; they are with their functions", without, all)
+	}
+	hit := func(stack []profile.Ref, n int64) error {
+		for range n {
+			a.set(hitCount, 1)
+			if err := a.put(stack, labels); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return func(node int32, stack []profile.Ref) error {
+		n := p.Nodes[node]
+		left := n.Hits
+		leaf := len(stack) - 1
+		function := stack[leaf]
+		for _, t := range n.Ticks {
+			left -= t.Ticks
+			f := a.frame(p, p.Frames[n.Frame])
+			f.Line, f.Column = profile.Some(t.Line), profile.Opt{}
+			ref, err := a.b.Frame(f)
+			if err != nil {
+				return err
+			}
+			stack[leaf] = ref
+			if err := hit(stack, t.Ticks); err != nil {
+				return err
+			}
+		}
+		stack[leaf] = function
+		return hit(stack, left)
+	}
+}
+
+// heap returns what adds the allocations of one node. Its size is the node's own; samples only say how many records are behind it,
+// where they agree with it.
+func (a *adder) heap(p named, labels map[string]string, say func(code, format string, args ...any)) func(int32, []profile.Ref) error {
+	sizes := map[int32][]int64{}
+	sums := map[int32]int64{}
+	lost, lostBytes := 0, int64(0)
+	for _, s := range p.HeapSamples {
+		if s.Node < 0 {
+			lost++
+			lostBytes = saturated(lostBytes, s.Size)
+			continue
+		}
+		sizes[s.Node] = append(sizes[s.Node], s.Size)
+		sums[s.Node] = saturated(sums[s.Node], s.Size)
+	}
+	differ := 0
+	for i, n := range p.Nodes {
+		if n.Size != sums[int32(i)] {
+			differ++
+		}
+	}
+	switch {
+	case !p.HasSamples && differ > 0:
+		say(NoRecords, "the profile has no list of samples, as Node and Chrome wrote until 2018: each place in the call tree counts as one")
+	case differ > 0 || lost > 0:
+		say(SizesDiffer, "the list of samples and the call tree were not written at one instant: %d of %d places differ in size, and %d samples (%d bytes) belong to none; sizes are those of the tree", differ, len(p.Nodes), lost, lostBytes)
+	}
+	return func(node int32, stack []profile.Ref) error {
+		size := p.Nodes[node].Size
+		records := sizes[node]
+		if sums[node] != size {
+			records = []int64{size}
+		}
+		for _, n := range records {
+			a.set(selfSize, n)
+			if err := a.put(stack, labels); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func saturated(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// frame is how tables name a function.
+func (a *adder) frame(p named, c v8profile.CallFrame) profile.Frame {
+	f := profile.Frame{Language: "JavaScript", Function: c.Function}
+	if pseudo(c) {
+		return profile.Frame{Function: c.Function, Synthetic: true}
+	}
+	if strings.HasPrefix(c.URL, "wasm:") {
+		f.Language = "WebAssembly"
+	}
+	if f.Function == "" {
+		// Not known by name, so not wholly known, however well its place is.
+		f.Function, f.Synthetic = "(anonymous)", true
+	}
+	switch {
+	case c.URL == "" || c.URL == "internal":
+		f.Synthetic = true
+		if c.Script != "" && c.Script != "0" {
+			// Ids of scripts are told apart within one thread only.
+			f.Module = "v8-script:" + c.Script
+			if a.several {
+				f.Module += "@" + p.name
+			}
+		}
+	default:
+		f.File = a.paths.File(c.URL)
+		// Node's own sources are in the binary, and no file to open.
+		f.Synthetic = f.Synthetic || strings.HasPrefix(c.URL, "node:")
+	}
+	if c.Line >= 0 && c.Line < math.MaxInt64 {
+		f.Line = profile.Some(c.Line + 1)
+	}
+	if c.Column >= 0 && c.Column < math.MaxInt64 {
+		f.Column = profile.Some(c.Column + 1)
+	}
+	return f
+}
+
+// pseudo says whether a frame is V8's own: (root), (idle), (garbage collector), (program).
+func pseudo(c v8profile.CallFrame) bool {
+	return c.URL == "" && (c.Script == "0" || c.Script == "") && strings.HasPrefix(c.Function, "(") && strings.HasSuffix(c.Function, ")")
+}

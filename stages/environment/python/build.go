@@ -1,0 +1,135 @@
+package python
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/flameox/flameox/graph"
+	"github.com/flameox/flameox/graph/cache"
+	"github.com/flameox/flameox/graph/cas"
+	"github.com/flameox/flameox/internal/digest"
+	"github.com/flameox/flameox/stages/environment/managed"
+)
+
+// Ready makes sure that the environment stands: its manifest is compared once in the life of this process. What is missing is built from the
+// wheels in the store, without a network.
+func (e *Environment) Ready(ctx context.Context, t *graph.Task, d *managed.Description) (*managed.Place, error) {
+	w, err := newWorkshop(t, e.search)
+	if err != nil {
+		return nil, err
+	}
+	var wheels digest.Digest
+	if len(d.Value.(*description).lock.Packages) > 0 {
+		if wheels, err = e.wheels(t, d); err != nil {
+			return nil, err
+		}
+	}
+	return e.place(ctx, t, d, w, wheels)
+}
+
+// wheels is the tree that the newest valid run of the stage left. It is looked up by key: nothing else of the run matters.
+func (e *Environment) wheels(t *graph.Task, d *managed.Description) (none digest.Digest, err error) {
+	recs := t.Store.Cache.Lookup(d.Manifest.Key())
+	for i := len(recs) - 1; i >= 0; i-- {
+		if !recs[i].Valid() {
+			continue
+		}
+		for _, o := range recs[i].Outputs {
+			if o.Tree && o.Name == wheelsName && t.Store.CAS.CheckTree(o.Digest) == cas.Present {
+				return o.Digest, nil
+			}
+		}
+	}
+	return none, &StepError{"build " + e.Address, "its wheels are not in the store; run it first: flameox apply -target=" + e.Address}
+}
+
+// place makes the environment stand and says where.
+func (e *Environment) place(ctx context.Context, t *graph.Task, d *managed.Description, w *workshop, wheels digest.Digest) (*managed.Place, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	key := d.Manifest.Key()
+	if p := e.ready[key]; p != nil {
+		return p, nil
+	}
+	site := &managed.Site{Store: t.Store, Kind: language, Key: key}
+	what := d.Value.(*description)
+	damaged, err := site.Ensure(ctx, func(dir string) error { return e.build(ctx, t, w, what, wheels, dir) })
+	if err != nil {
+		return nil, err
+	}
+	bin := filepath.Join(site.Dir(), "bin")
+	p := &managed.Place{Dir: site.Dir(), Bin: bin, Programs: map[string]string{}, Env: map[string]string{"VIRTUAL_ENV": site.Dir()}}
+	for name := range d.Programs {
+		p.Programs[name] = filepath.Join(bin, "python")
+	}
+	settled := *p
+	e.ready[key] = &settled // the note below belongs to the first user
+	if damaged != "" {
+		p.Notes = append(p.Notes, cache.Note{Code: "environment_rebuilt", Text: fmt.Sprintf("the environment %s was damaged (%s) and was built again from the store before this run", e.Address, damaged)})
+	}
+	return p, nil
+}
+
+// build fills an empty folder, offline.
+func (e *Environment) build(ctx context.Context, t *graph.Task, w *workshop, d *description, wheels digest.Digest, dir string) error {
+	vars := w.vars(map[string]string{"PIP_NO_INDEX": "1"})
+	python := d.python.Path
+	if _, err := w.run(ctx, "make the virtual environment", []string{python, "-I", "-m", "venv", "--without-pip", "--symlinks", dir}, vars, 0); err != nil {
+		return err
+	}
+	list, err := requirements(t, append([]digest.Digest{wheels}, d.trees...))
+	if err != nil {
+		return err
+	}
+	inside := filepath.Join(dir, "bin", "python")
+	if len(list) > 0 {
+		file := filepath.Join(w.dir, "wheels.txt")
+		if err := os.WriteFile(file, []byte(strings.Join(list, "\n")+"\n"), 0o600); err != nil {
+			return fmt.Errorf("write the list of wheels for pip: %w", err)
+		}
+		argv := []string{
+			python, "-I", "-m", "pip", "--python", inside, "install", "--no-index", "--no-deps", "--require-hashes", "--no-compile",
+			"--no-warn-script-location", "--progress-bar", "off", "-r", file,
+		}
+		if _, err := w.run(ctx, "install the wheels", argv, vars, 0); err != nil {
+			return err
+		}
+	}
+	// Exit status 1 says that a file is no Python: templates and files for other versions are in many packages.
+	argv := []string{inside, "-I", "-m", "compileall", "-q", "-q", "--invalidation-mode", "unchecked-hash", filepath.Join(dir, "lib")}
+	_, err = w.run(ctx, "compile the packages", argv, vars, 1)
+	return err
+}
+
+// requirements are the wheels of the trees, as pip takes files with hashes. The hash is the name of the blob, so pip checks that it
+// installs what the store has.
+func requirements(t *graph.Task, trees []digest.Digest) (list []string, err error) {
+	for _, root := range trees {
+		if root.IsZero() {
+			continue
+		}
+		files, err := t.Store.CAS.ReadTree(root)
+		if err != nil {
+			return nil, fmt.Errorf("read the list of wheels: %w", err)
+		}
+		dir, err := t.Store.CAS.Materialize(root)
+		if err != nil {
+			return nil, fmt.Errorf("lay out the wheels: %w", err)
+		}
+		if !slices.ContainsFunc(files, func(f cas.File) bool { return strings.HasSuffix(f.Path, ".whl") }) {
+			return nil, &StepError{"install the wheels", "a build that install names left no *.whl file"}
+		}
+		for _, f := range files {
+			if strings.HasSuffix(f.Path, ".whl") {
+				u := url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(dir, filepath.FromSlash(f.Path)))}
+				list = append(list, fmt.Sprintf("%s --hash=sha256:%s", u.String(), f.Digest))
+			}
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,207 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/flameox/flameox/graph"
+	"github.com/flameox/flameox/graph/broker"
+	"github.com/flameox/flameox/graph/cache"
+	"github.com/flameox/flameox/graph/facet"
+	"github.com/flameox/flameox/internal/digest"
+	"github.com/flameox/flameox/stages/kind"
+)
+
+// causeLeaseEnded is why we ended a program whose server had ended: it would wait for it to no end.
+const causeLeaseEnded = "server_ended"
+
+// farewell is how long a program may go on after its server has ended, to say what it saw.
+const farewell = time.Second
+
+// prepareLeases resolves the leases that the command uses and puts what they are into the identity facet.
+func (p *Prepared) prepareLeases(ctx context.Context, in *graph.Results, list []kind.Lease) error {
+	p.identity = p.program.identity()
+	p.leases, p.order = map[kind.Lease]kind.PreparedLease{}, list
+	for i, l := range list {
+		prepared, err := l.Prepare(ctx, in)
+		if err != nil {
+			return fmt.Errorf("%s: %w", l.Address(), err)
+		}
+		p.leases[l] = prepared
+		for _, e := range prepared.Facts() {
+			e.Name = leasePrefix + strconv.Itoa(i+1) + " " + e.Name
+			p.identity.Entries = append(p.identity.Entries, e)
+		}
+	}
+	return nil
+}
+
+// leases are those of one attempt that stand.
+type leases struct {
+	p       *Prepared
+	running map[kind.Lease]kind.RunningLease
+}
+
+// startLeases makes every lease stand, one after the other. One that cannot leaves a record that is not valid; release what is returned in any case.
+func (p *Prepared) startLeases(ctx context.Context, t *graph.Task, rec *cache.Record) (*leases, error) {
+	s := &leases{p, map[kind.Lease]kind.RunningLease{}}
+	if t.Node.Exclusive { // nothing of ours runs beside a measurement but what it asks for
+		var keep []digest.Digest
+		for _, l := range p.leases {
+			keep = append(keep, l.Key())
+		}
+		if err := p.program.project.Shared.Keep(keep...); err != nil {
+			return s, err
+		}
+	}
+	for _, l := range p.order {
+		running, err := p.leases[l].Start(ctx, t)
+		if running != nil {
+			s.running[l] = running
+		}
+		var cannot *kind.LeaseError
+		switch {
+		case ctx.Err() != nil:
+			rec.Execution = cache.ExecutionCancelled
+			invalid(rec, "cancelled", "flameox was interrupted while "+l.Address()+" was started")
+			return s, nil
+		case errors.As(err, &cannot):
+			invalid(rec, "server_"+cannot.Code, l.Address()+": "+cannot.Text)
+			return s, nil
+		case err != nil:
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// values are what the leases' tokens stand for.
+func (s *leases) values() map[string]string {
+	out := map[string]string{}
+	for name, t := range s.p.program.tokens {
+		if running := s.running[t.Lease]; t.Lease != nil && running != nil {
+			if v, ok := running.Value(name[strings.LastIndexByte(name, '.')+1:]); ok {
+				out[name] = v
+			}
+		}
+	}
+	return out
+}
+
+// watch ends the context soon after any lease has ended. lost ends the watching and says whether one had.
+func (s *leases) watch(parent context.Context) (ctx context.Context, lost func() bool) {
+	ctx, cancel := context.WithCancel(parent)
+	for _, l := range s.running {
+		go func() {
+			select {
+			case <-ctx.Done():
+			case <-l.Ended():
+				select {
+				case <-ctx.Done():
+				case <-time.After(farewell):
+					cancel()
+				}
+			}
+		}()
+	}
+	return ctx, func() bool {
+		cancel()
+		if parent.Err() != nil {
+			return false
+		}
+		for _, l := range s.running {
+			select {
+			case <-l.Ended():
+				return true
+			default:
+			}
+		}
+		return false
+	}
+}
+
+// release ends the leases, the last first, and adds to the record what they left.
+func (s *leases) release(t *graph.Task, rec *cache.Record) (out []kind.Sampled, err error) {
+	for i := len(s.p.order) - 1; i >= 0; i-- {
+		running := s.running[s.p.order[i]]
+		if running == nil {
+			continue
+		}
+		sampled, e := running.Release(t, rec)
+		err = errors.Join(err, e)
+		if sampled.Result != nil {
+			out = append(out, sampled)
+		}
+	}
+	return out, err
+}
+
+// Process is a program that was started beside a stage.
+type Process struct {
+	Argv   []string // with every token substituted but those of secrets
+	Done   chan struct{}
+	Result *broker.Result // once Done is closed; nil where it was not started
+	Err    error          // why not
+}
+
+// Launch starts the program in the background: in dir, which has out/, home/ and tmp/, under a mark of its own. values are what its own tokens stand
+// for. It ends when ctx does.
+func (p *Prepared) Launch(ctx context.Context, t *graph.Task, dir, mark string, values map[string]string) (*Process, error) {
+	if err := p.verify(ctx); err != nil {
+		return nil, err
+	}
+	made := &cache.Record{Validation: cache.ValidationPassed}
+	place, start, err := p.settle(ctx, t, made)
+	if err != nil {
+		return nil, err
+	}
+	if !made.Valid() {
+		return nil, &kind.LeaseError{Code: "not_started", Text: made.Invalid[0].Text}
+	}
+	if err := p.putSources(t); err != nil {
+		return nil, err
+	}
+	at := site{dir: dir, values: values}
+	argv, env, err := p.substitute(t.Store, at, place, p.program.project.Secret)
+	if err != nil {
+		return nil, err
+	}
+	shown, _, err := p.substitute(t.Store, at, place, nameSecret)
+	if err != nil {
+		return nil, err
+	}
+	d := &p.program.Declared
+	out := &Process{Argv: shown, Done: make(chan struct{})}
+	go func() {
+		defer close(out.Done)
+		out.Result, out.Err = t.Store.Broker.Run(ctx, broker.Command{
+			Argv: argv, Executable: start, Dir: filepath.Join(p.program.project.Root, filepath.FromSlash(p.program.Dir)), Env: env, Mark: mark,
+			Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
+			Grace: d.Grace, OutputLimit: d.OutputLimit, MemoryLimit: d.MemoryLimit, Staging: dir,
+		})
+	}()
+	return out, nil
+}
+
+// Changed says which of the files that the key was made of has changed since; "" for none.
+func (p *Prepared) Changed(ctx context.Context) string {
+	if changed := p.changed(); changed != "" {
+		return changed
+	}
+	if p.exe != nil {
+		if err := p.exe.Verify(ctx); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
+}
+
+// Manifest is what identifies the program.
+func (p *Prepared) Manifest(more ...facet.Facet) facet.Manifest {
+	return facet.New(append(p.Facets(), more...)...)
+}

@@ -1,0 +1,46 @@
+package program
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/flameox/flameox/graph"
+	"github.com/flameox/flameox/graph/broker"
+	"github.com/flameox/flameox/graph/cache"
+	"github.com/flameox/flameox/stages/environment/managed"
+)
+
+// settle makes the environment stand that the program runs in, and says what to start. place is nil where nothing has to stand. An environment
+// that cannot be made leaves a record that is not valid.
+func (p *Prepared) settle(ctx context.Context, t *graph.Task, rec *cache.Record) (place *managed.Place, start *broker.Executable, err error) {
+	if p.runtime == nil {
+		return nil, p.start, nil
+	}
+	place, err = p.program.Host.Runtime.Ready(ctx, t, p.runtime)
+	if err != nil {
+		if ctx.Err() != nil {
+			rec.Execution = cache.ExecutionCancelled
+			invalid(rec, "cancelled", "flameox was interrupted while the environment was made ready")
+		} else {
+			invalid(rec, "environment", err.Error())
+		}
+		return nil, nil, nil
+	}
+	rec.Limitations = append(rec.Limitations, place.Notes...)
+	if p.own == "" {
+		return place, p.start, nil
+	}
+	// The key was made of the base interpreter; what starts is the environment's link to it.
+	dir := filepath.Join(p.program.project.Root, filepath.FromSlash(p.program.Dir))
+	start, err = broker.Resolve(broker.Env{Path: p.program.Host.Path, Dir: dir, Digest: p.program.digestFile}, place.Programs[p.own])
+	if err != nil {
+		invalid(rec, "environment", err.Error())
+		return nil, nil, nil
+	}
+	for i, link := range start.Chain {
+		if i >= len(p.exe.Chain) || link.Digest != p.exe.Chain[i].Digest {
+			return nil, nil, &graph.MovedError{What: link.Real}
+		}
+	}
+	return place, start, nil
+}

@@ -1,0 +1,295 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/flameox/flameox/graph"
+	"github.com/flameox/flameox/graph/broker"
+	"github.com/flameox/flameox/graph/cache"
+	"github.com/flameox/flameox/graph/facet"
+	"github.com/flameox/flameox/internal/digest"
+	"github.com/flameox/flameox/internal/loopback"
+	"github.com/flameox/flameox/providers"
+	"github.com/flameox/flameox/stages/kind"
+	"github.com/flameox/flameox/stages/program"
+)
+
+// prepared is a server of which everything is known that enters a key.
+type prepared struct {
+	server  *Server
+	program *program.Prepared // nil for an existing one
+	key     digest.Digest
+	facts   []facet.Entry
+}
+
+func (p *prepared) Facts() []facet.Entry { return p.facts }
+func (p *prepared) Key() digest.Digest   { return p.key }
+
+// Start starts the server, or takes the one that stands, and waits until it is ready.
+func (p *prepared) Start(ctx context.Context, t *graph.Task) (kind.RunningLease, error) {
+	switch {
+	case p.program == nil:
+		return p.existing(ctx)
+	case p.server.options.Lease != "shared":
+		proc, err := p.launch(ctx, t, filepath.Join(t.Dir, "server-"+p.key.Short()), t.Mark+"."+p.key.Short())
+		if proc == nil {
+			return nil, err
+		}
+		return &lease{p: p, proc: proc}, err
+	}
+	standing, err := p.server.project.Shared.Get(p.key, func() (kind.Standing, error) {
+		run := t.Store.Cache.NewRunID()
+		proc, err := p.launch(context.WithoutCancel(ctx), t, filepath.Join(t.Store.Dir, "tmp", run), t.Store.Broker.Mark(run))
+		if err != nil && proc != nil {
+			err = errors.Join(err, proc.Stop())
+		}
+		return proc, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	proc := standing.(*process)
+	return &lease{p: p, proc: proc, shared: true, from: proc.sizes()}, nil
+}
+
+// process is a server that was started.
+type process struct {
+	place
+	dir  string
+	proc *program.Process
+	end  context.CancelFunc
+	once sync.Once
+}
+
+// launch starts the server in a private folder and waits until it is ready. Where it does not become so the error is a *kind.LeaseError; the process,
+// if it is not nil, is to be stopped.
+func (p *prepared) launch(ctx context.Context, t *graph.Task, dir, mark string) (*process, error) {
+	at, err := p.server.listen()
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range []string{"out", "home", "tmp"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
+			return nil, fmt.Errorf("make the server's folder: %w", err)
+		}
+	}
+	// An interrupt ends what is measured first, then its server.
+	run, end := context.WithCancel(context.WithoutCancel(ctx))
+	started, err := p.program.Launch(run, t, dir, mark, map[string]string{selfPort: at.port})
+	if err != nil {
+		end()
+		return nil, err
+	}
+	proc := &process{place: at, dir: dir, proc: started, end: end}
+	return proc, p.server.await(ctx, at, proc.Ended(), func() string { return proc.died() })
+}
+
+// Ended is closed when the process has ended.
+func (r *process) Ended() <-chan struct{} { return r.proc.Done }
+
+// Stop ends it and removes its folder.
+func (r *process) Stop() error {
+	r.once.Do(func() {
+		r.end()
+		<-r.proc.Done
+	})
+	return os.RemoveAll(r.dir)
+}
+
+// died says how it ended.
+func (r *process) died() string {
+	res := r.proc.Result
+	last := lastLine(filepath.Join(r.dir, "stderr"))
+	if last != "" {
+		last = ": " + last
+	}
+	switch {
+	case res == nil:
+		return fmt.Sprintf("could not be started: %v", r.proc.Err)
+	case res.Cause == broker.CauseOutputLimit:
+		return "wrote more than its output_limit and was ended"
+	case res.Cause == broker.CauseMemoryLimit:
+		return "used more memory than its memory_limit and was ended"
+	case res.Signal != "":
+		return "was killed by " + res.Signal + last
+	}
+	return fmt.Sprintf("exited %d%s", res.Exit, last)
+}
+
+var streams = []string{program.RoleStdout, program.RoleStderr}
+
+// sizes are how much of each stream is written.
+func (r *process) sizes() map[string]int64 {
+	out := map[string]int64{}
+	for _, s := range streams {
+		if info, err := os.Stat(filepath.Join(r.dir, s)); err == nil {
+			out[s] = info.Size()
+		}
+	}
+	return out
+}
+
+// lease is a server that stands for one attempt.
+type lease struct {
+	p      *prepared
+	proc   *process
+	shared bool
+	from   map[string]int64 // where the attempt's part of a shared server's streams begins
+}
+
+func (l *lease) Value(attribute string) (string, bool) { return l.proc.value(attribute) }
+func (l *lease) Ended() <-chan struct{}                { return l.proc.Ended() }
+
+// Release ends the server, unless it is shared, and keeps its logs.
+func (l *lease) Release(t *graph.Task, rec *cache.Record) (kind.Sampled, error) {
+	select {
+	case <-l.Ended():
+		if len(rec.Invalid) == 0 || rec.Argv != nil { // else the attempt says already that it did not become ready
+			invalid(rec, "server_ended", l.p.server.address+" "+l.proc.died()+" while it was measured")
+		}
+	default:
+	}
+	if changed := l.p.program.Changed(context.Background()); changed != "" {
+		invalid(rec, "inputs_changed_during_run", changed+" changed while "+l.p.server.address+" ran")
+	}
+	sampled := kind.Sampled{}
+	if !l.shared {
+		l.proc.end()
+		<-l.proc.Ended()
+		sampled = kind.Sampled{Subject: l.p.server.address, Result: l.proc.proc.Result}
+	}
+	if err := l.keepLogs(t, rec); err != nil {
+		return sampled, err
+	}
+	if l.shared {
+		return sampled, nil
+	}
+	return sampled, l.proc.Stop()
+}
+
+func (l *lease) keepLogs(t *graph.Task, rec *cache.Record) error {
+	for _, s := range streams {
+		f, err := os.Open(filepath.Join(l.proc.dir, s))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("keep the log of %s: %w", l.p.server.address, err)
+		}
+		_, err = f.Seek(l.from[s], io.SeekStart)
+		var d digest.Digest
+		var n int64
+		if err == nil {
+			d, n, err = t.Batch.Put(f)
+		}
+		f.Close()
+		if err != nil {
+			return fmt.Errorf("keep the log of %s: %w", l.p.server.address, err)
+		}
+		rec.Outputs = append(rec.Outputs, cache.Output{
+			Name: l.p.server.address + "." + s, Role: providers.RoleLog, MediaType: "text/plain; charset=utf-8", Digest: d, Size: n,
+		})
+	}
+	return nil
+}
+
+func invalid(rec *cache.Record, code, text string) {
+	rec.Validation = cache.ValidationFailed
+	rec.Invalid = append(rec.Invalid, cache.Note{Code: code, Text: text})
+}
+
+// existing is the lease on a server that is not ours.
+type existing struct {
+	*prepared
+	place
+}
+
+func (p *prepared) existing(ctx context.Context) (kind.RunningLease, error) {
+	u := p.server.existing
+	at := place{u.Hostname(), u.Port()}
+	return &existing{p, at}, p.server.await(ctx, at, nil, nil)
+}
+
+func (e *existing) Value(attribute string) (string, bool) {
+	if attribute == "url" {
+		return strings.TrimSuffix(e.server.existing.String(), "/"), true
+	}
+	return e.value(attribute)
+}
+func (e *existing) Ended() <-chan struct{} { return nil }
+
+func (e *existing) Release(_ *graph.Task, rec *cache.Record) (kind.Sampled, error) {
+	rec.Limitations = append(rec.Limitations, cache.Note{Code: "existing_server", Text: e.server.address +
+		" was not started by flameox: what it is, and what else it did, is not known, so this is exploratory"})
+	return kind.Sampled{}, nil
+}
+
+// await asks until the server is ready. died is closed when it has ended, and how says in which way.
+func (s *Server) await(ctx context.Context, at place, died <-chan struct{}, how func() string) error {
+	deadline := time.NewTimer(s.ready.Timeout)
+	defer deadline.Stop()
+	base, _ := at.value("url")
+	if s.existing != nil {
+		base = strings.TrimSuffix(s.existing.String(), "/")
+	}
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
+		last := s.probe(ctx, base, at)
+		if last == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-died:
+			return &kind.LeaseError{Code: "exited", Text: how() + " before it was ready"}
+		case <-deadline.C:
+			return &kind.LeaseError{Code: "not_ready", Text: fmt.Sprintf("it was not ready after ready.timeout = %s: %v", s.ready.Timeout, last)}
+		case <-time.After(pause):
+		}
+		if s.existing != nil && pause > 100*time.Millisecond {
+			var refused *loopback.Error
+			if errors.As(last, &refused) && refused.Kind == loopback.Refused {
+				return &kind.LeaseError{Code: "not_ready", Text: fmt.Sprintf("nothing listens at %s: start it, or give a command", base)}
+			}
+		}
+	}
+}
+
+// probe is nil when the server is ready.
+func (s *Server) probe(ctx context.Context, base string, at place) error {
+	if s.ready.HTTP == "" {
+		return loopback.Connect(ctx, at.host+":"+at.port)
+	}
+	a, err := loopback.Get(ctx, base+s.ready.HTTP)
+	if err != nil {
+		return err
+	}
+	if a.Status < 200 || a.Status > 299 {
+		return fmt.Errorf("GET %s answers with status %d", s.ready.HTTP, a.Status)
+	}
+	return nil
+}
+
+// lastLine is the last line of a file that is not blank, of its last 4 KiB.
+func lastLine(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > 4096 {
+		f.Seek(-4096, io.SeekEnd)
+	}
+	b, _ := io.ReadAll(io.LimitReader(f, 4096))
+	lines := bytes.Split(bytes.TrimSpace(b), []byte("\n"))
+	return string(bytes.TrimSpace(lines[len(lines)-1]))
+}

@@ -385,11 +385,11 @@ func (a *applier) runNode(ctx context.Context, d *Decision) (end, error) {
 			continue
 		}
 		made[s.key] = true
+		attempt, again := s.next-1, 0
 		for k := 0; k < s.missing; k++ {
-			if ctx.Err() != nil || (k > 0 && a.isStopped()) {
+			if attempt++; ctx.Err() != nil || (attempt > s.next && a.isStopped()) {
 				return notStarted, nil
 			}
-			attempt := s.next + k
 			a.done <- &outcome{node: n, event: &Event{Kind: EventStarted, Node: n, Decision: d, Attempt: attempt}}
 			rec, err := a.attempt(ctx, n, action, s, attempt)
 			var changed *MovedError
@@ -408,11 +408,26 @@ func (a *applier) runNode(ctx context.Context, d *Decision) (end, error) {
 				if ctx.Err() != nil {
 					return notStarted, nil // we killed it: that is no failure of its own
 				}
+				if again < contentionRetries && onlyContention(rec) {
+					again++
+					k--
+					continue
+				}
 				return broken, nil
 			}
 		}
 	}
 	return done, nil
+}
+
+// Contended is the code of an attempt that is not valid because others used the machine.
+const Contended = "contention"
+
+// contentionRetries is how often a contended attempt is made again.
+const contentionRetries = 2
+
+func onlyContention(rec *cache.Record) bool {
+	return len(rec.Invalid) == 1 && rec.Invalid[0].Code == Contended
 }
 
 // end is how a node's goroutine ended.

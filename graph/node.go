@@ -55,11 +55,14 @@ type Node struct {
 	Attempts  int     // valid results wanted; 1 for a pure stage
 	Exclusive bool    // runs alone, under the machine's measuring lock
 	Reuse     Reuse
-	Level     cache.Sensitivity
-	Labels    map[string]string
-	Command   string // what a person would call the work, for progress
-	File      string // where it was declared
-	Line      int
+	// MaxContention is the share of the machine, from 0 to 1, that others may use meanwhile; beyond it an attempt is not valid and is made
+	// again, contentionRetries times at most. 0 for any.
+	MaxContention float64
+	Level         cache.Sensitivity
+	Labels        map[string]string
+	Command       string // what a person would call the work, for progress
+	File          string // where it was declared
+	Line          int
 
 	needs []*Node // the nearest nodes upstream that compute something
 	after []*Node // the same of After, without needs

@@ -43,7 +43,7 @@ type Schema struct {
 	// argument of that name is false: a capture implies an extract. They can be referred to like written ones.
 	Implies     []string
 	Stage       bool // accepts for_each, matrix, depends_on, description, labels, sensitive
-	Measurement bool // also accepts attempts, exclusive, reuse, distinct, profile_of
+	Measurement bool // also accepts attempts, exclusive, reuse, distinct, max_contention, profile_of
 }
 
 // Attr is a documented attribute. Name may have dots ("wall.median").
@@ -80,6 +80,8 @@ type Meta struct {
 	ReuseAge    time.Duration // of "age"
 	Distinct    string
 	ProfileOf   *Instance
+	// MaxContention is the share of the machine's CPU time, from 0 to 1, that processes outside may use meanwhile; 0 for any.
+	MaxContention float64
 }
 
 // Block is one block of the configuration.

@@ -20,6 +20,7 @@ type metaArgs struct {
 	Attempts    *int              `arg:"attempts" doc:"how many valid attempts there must be" facet:"exempt: selects attempts of one key"`
 	Exclusive   *bool             `arg:"exclusive" doc:"whether nothing else may run meanwhile" facet:"exempt: does not change what is computed"`
 	Reuse       *string           `arg:"reuse" doc:"\"auto\", \"never\", or the age up to which a result is reused, such as \"24h\"" facet:"exempt: decides about reuse"`
+	Contention  *string           `arg:"max_contention" doc:"share of the machine's CPU time, such as \"5%\", that processes outside may use meanwhile; beyond it the attempt is not valid and is made again, twice at most" facet:"exempt: selects attempts of one key"`
 	Distinct    string            `arg:"distinct,optional" doc:"keeps two otherwise identical stages apart" facet:"identity"`
 }
 
@@ -29,10 +30,10 @@ var metaSchema = mustCompile(&Schema{Doc: "arguments of every stage", Options: &
 var structural = []string{"for_each", "matrix", "depends_on", "profile_of"}
 
 // measurementOnly are the arguments that only measurements have.
-var measurementOnly = []string{"attempts", "exclusive", "reuse", "distinct", "profile_of"}
+var measurementOnly = []string{"attempts", "exclusive", "reuse", "distinct", "max_contention", "profile_of"}
 
 // stageArgs are the names in metaArgs, as a list of its own because schemas are compiled before metaSchema is.
-var stageArgs = []string{"description", "labels", "sensitive", "attempts", "exclusive", "reuse", "distinct"}
+var stageArgs = []string{"description", "labels", "sensitive", "attempts", "exclusive", "reuse", "distinct", "max_contention"}
 
 func (s *schema) accepts(name string) bool {
 	if !s.Stage {
@@ -107,6 +108,13 @@ func checkMeta(m *Meta, s metaArgs, a *arg) *hcl.Diagnostic {
 			return bad("it is %d, and must be between 1 and 100000", *s.Attempts)
 		}
 		m.Attempts = *s.Attempts
+	}
+	if at("max_contention") && s.Contention != nil {
+		share, err := units.Percent(*s.Contention)
+		if err != nil || share <= 0 || share > 1 {
+			return bad("it is %q, and must be a share of more than 0%% and at most 100%%, such as \"5%%\"", token.Display(*s.Contention))
+		}
+		m.MaxContention = share
 	}
 	if at("reuse") && s.Reuse != nil {
 		switch *s.Reuse {

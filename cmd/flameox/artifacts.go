@@ -24,7 +24,7 @@ func artifactsCommand() *cli.Command {
 		Name: "artifacts", Usage: "list what a run left, or write it to files", ArgsUsage: "RUN|ADDRESS [NAME ...]",
 		Description: "The artifacts are as the producer wrote them, for its own tools. Without -o they are listed. -o DIR writes them below a folder, all of them or\n" +
 			"those that NAME selects (* and ? are allowed); nothing that is there is overwritten. -o - writes one artifact to standard output.\n\n" +
-			"Examples:\n\n  flameox artifacts 'capture.pprof.sort:impl=merge,n=1000'\n  flameox artifacts 'capture.pprof.sort:impl=merge,n=1000' cpu.pprof -o - > cpu.pprof && go tool pprof -top cpu.pprof",
+			"Examples:\n\n  flameox artifacts 'capture.pprof.sort:impl=merge,n=1000'\n  flameox artifacts 'capture.pprof.sort:impl=merge,n=1000' cpu.pprof -o - > cpu.pprof\n  go tool pprof -top cpu.pprof",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "o", Usage: "write to `DIR`, or - for standard output"},
 			cmdline.SensitiveFlag,

@@ -100,8 +100,8 @@ func TestEveryCommandHasExamplesAndTheyWork(t *testing.T) {
 	must(t, applied, env, "sed -i 's/\"50ms\"/\"1ms\"/; s/\"200ms\"/\"20ms\"/' flameox.hcl && flameox apply")
 	used := map[string]bool{}
 	for _, p := range pages {
-		if len(p.Examples) == 0 {
-			t.Errorf("%s has no examples: its Description ends with \"Examples:\" and commands", p.Name())
+		if !slices.ContainsFunc(p.Examples, func(e manual.Example) bool { return strings.Contains(e.Line, p.Name()) }) {
+			t.Errorf("%s has no examples of itself: its Description ends with \"Examples:\" and commands", p.Name())
 			continue
 		}
 		t.Run(strings.Join(p.Path[1:], "_"), func(t *testing.T) {
@@ -114,9 +114,6 @@ func TestEveryCommandHasExamplesAndTheyWork(t *testing.T) {
 				used[p.Name()] = true
 			}
 			for _, e := range p.Examples {
-				if words := strings.Fields(e.Line); !slices.Contains(words, "flameox") {
-					t.Errorf("%s: no example of flameox", e.Line)
-				}
 				if out, code := bash(t, dir, env, "{ "+e.Line+"\n} </dev/null"); code != e.Exit {
 					t.Errorf("%s: exit code %d, want %d\n%s", e.Line, code, e.Exit, out)
 				}

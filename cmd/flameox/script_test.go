@@ -54,6 +54,9 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"replace-in": replaceIn,
 			"blob":       blobCommand,
+			"exits":      exitsCommand,
+			"reseal":     reseal,
+			"forge":      forge,
 		},
 		Condition:     condition,
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",

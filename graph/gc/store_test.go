@@ -81,7 +81,9 @@ const (
 func options() gc.Options { return gc.Options{Now: now, Keep: 90 * 24 * time.Hour} }
 
 // has says whether a blob of that content is in the store.
-func (s *store) has(content string) bool { return s.cas.Check(digest.SumString(content)) == cas.Present }
+func (s *store) has(content string) bool {
+	return s.cas.Check(digest.SumString(content)) == cas.Present
+}
 
 func (s *store) want(content string, there bool) {
 	s.t.Helper()

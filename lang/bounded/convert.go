@@ -51,6 +51,12 @@ func Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	return cty.ListVal(list), nil
 }
 
+// Long says whether converting v with the library would be slow.
+func Long(v cty.Value) bool {
+	_, long := longElements(v)
+	return long
+}
+
 // key is the place of an element: a name in an object, or else a number.
 type key struct {
 	name  string

@@ -67,7 +67,7 @@ func pure() map[string]function.Function {
 		"alltrue": boolsFunc(true), "anytrue": boolsFunc(false), "one": oneFunc, "length": lengthFunc,
 		"chunklist": stdlib.ChunklistFunc, "coalesce": stdlib.CoalesceFunc, "coalescelist": stdlib.CoalesceListFunc, "compact": stdlib.CompactFunc,
 		"concat": stdlib.ConcatFunc, "contains": stdlib.ContainsFunc, "distinct": distinctFunc, "element": stdlib.ElementFunc,
-		"flatten": stdlib.FlattenFunc, "index": stdlib.IndexFunc, "keys": stdlib.KeysFunc, "lookup": stdlib.LookupFunc, "merge": stdlib.MergeFunc,
+		"flatten": stdlib.FlattenFunc, "index": indexFunc, "keys": stdlib.KeysFunc, "lookup": stdlib.LookupFunc, "merge": stdlib.MergeFunc,
 		"reverse": stdlib.ReverseListFunc, "setintersection": stdlib.SetIntersectionFunc, "setproduct": smallProduct(stdlib.SetProductFunc),
 		"setsubtract": stdlib.SetSubtractFunc, "setsymmetricdifference": stdlib.SetSymmetricDifferenceFunc, "setunion": stdlib.SetUnionFunc, "slice": stdlib.SliceFunc, "sort": stdlib.SortFunc,
 		"values": stdlib.ValuesFunc, "zipmap": stdlib.ZipmapFunc,
@@ -181,6 +181,24 @@ func elements(v cty.Value, want cty.Type) ([]cty.Value, error) {
 	}
 	return elems, nil
 }
+
+// indexFunc is the place of the first element that equals a value. The library's function of that name is the operator [ ].
+var indexFunc = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "list", Type: cty.DynamicPseudoType}, {Name: "value", Type: cty.DynamicPseudoType, AllowNull: true}},
+	Type:   function.StaticReturnType(cty.Number),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		if t := args[0].Type(); !t.IsListType() && !t.IsTupleType() {
+			return cty.NilVal, function.NewArgErrorf(0, "a list is needed, and this is a %s", t.FriendlyName())
+		}
+		for it := args[0].ElementIterator(); it.Next(); {
+			k, e := it.Element()
+			if same, err := stdlib.Equal(e, args[1]); err == nil && same.IsKnown() && same.True() {
+				return k, nil
+			}
+		}
+		return cty.NilVal, function.NewArgErrorf(1, "the value is not in the list")
+	},
+})
 
 // distinctFunc is the list without the elements that came before. The library's compares each element with every other.
 var distinctFunc = function.New(&function.Spec{

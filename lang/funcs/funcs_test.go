@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/flameox/flameox/internal/token"
+	"github.com/flameox/flameox/lang/bounded"
 	"github.com/flameox/flameox/lang/source"
 )
 
@@ -46,6 +47,7 @@ func eval(h Host, src string) (cty.Value, error) {
 	if diags.HasErrors() {
 		return cty.NilVal, diags
 	}
+	bounded.Watch(expr, &bounded.Budget{})
 	v, diags := expr.Value(&hcl.EvalContext{Functions: Table(h), Variables: map[string]cty.Value{
 		"dir": cty.StringVal(token.Make("out.dir")),
 	}})

@@ -41,7 +41,8 @@ func guard(name string, f function.Function) function.Function {
 		rest = loosen(&v)
 		spec.VarParam = &v
 	}
-	if want := map[string]cty.Type{"tolist": cty.List(cty.DynamicPseudoType), "toset": cty.Set(cty.DynamicPseudoType), "tomap": cty.Map(cty.DynamicPseudoType)}[name]; want != cty.NilType {
+	want, explicit := map[string]cty.Type{"tolist": cty.List(cty.DynamicPseudoType), "toset": cty.Set(cty.DynamicPseudoType), "tomap": cty.Map(cty.DynamicPseudoType)}[name]
+	if explicit {
 		wants[0] = want
 	}
 	named := reading[name]
@@ -59,6 +60,9 @@ func guard(name string, f function.Function) function.Function {
 			want := rest
 			if i < len(wants) {
 				want = wants[i]
+			}
+			if explicit && !bounded.Long(a) {
+				want = cty.NilType // its own messages are better
 			}
 			var err error
 			if out[i], err = take(a, want); err != nil {

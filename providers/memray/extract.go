@@ -170,7 +170,8 @@ type collector struct {
 	counts    [views]uint64
 	sums      []sums // by capture
 	missing   []without
-	threshold int // of temporary allocations
+	threshold int  // of temporary allocations
+	allocated bool // the view was asked for
 }
 
 // sums are the figures of one capture.
@@ -288,7 +289,7 @@ func extract(ctx context.Context, in providers.Input, o *ExtractOptions, budget 
 	if in.Reading == nil {
 		return evidence.Outcome{}, &refusal{missing: true, Limitation: limitation(NoReader, "no reader of memray was run over the capture")}
 	}
-	c := collector{artifacts: list, paths: in.Paths, threshold: o.Threshold}
+	c := collector{artifacts: list, paths: in.Paths, threshold: o.Threshold, allocated: o.Allocated}
 	c.builder = profile.New(profile.Options{Metrics: metrics, Primary: int(highWaterMark), Budget: budget})
 	version, err := c.read(ctx, in.Reading)
 	if err != nil {

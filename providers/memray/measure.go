@@ -53,7 +53,7 @@ func (c *collector) disagreements(i int) (list []evidence.Limitation) {
 	if got, want := s.bytes[highWaterMark], c.captures[i].Peak; got != want {
 		list = append(list, limitation(TotalsDisagree, "%s: the stacks at the peak hold %d bytes, and memray states a peak of %d", c.artifacts[i].Name, got, want))
 	}
-	if s.total != nil && s.bytes[allocated] != s.total.Bytes {
+	if c.allocated && s.total != nil && s.bytes[allocated] != s.total.Bytes {
 		list = append(list, limitation(TotalsDisagree, "%s: the stacks of all allocations have %d bytes, and memray's statistics %d", c.artifacts[i].Name, s.bytes[allocated], s.total.Bytes))
 	}
 	return list
@@ -102,7 +102,7 @@ func (c *collector) measurements() (list []evidence.Measurement) {
 			put("memory.allocated_bytes", "bytes", s.total.Bytes)
 		}
 		for v := highWaterMark; v < views; v++ {
-			if !s.lacks[v] && (v != allocated || s.total != nil) {
+			if !s.lacks[v] && (v != allocated || c.allocated) {
 				put(coverage+v.String()+".complete", "boolean", 0)
 			}
 		}

@@ -5,8 +5,8 @@ stores what it prints. It sums records that memray hands out one by one, because
 millions of them, and decides nothing else.
 
     probe                          which memray there is
-    validate ARGUMENT CAPTURE...   what each capture says of itself, and what it retained, which makes memray
-                                   go through all records as every view does: a damaged capture fails here
+    validate ARGUMENT CAPTURE...   what each capture says of itself, and what memray's statistics sum up, for which it
+                                   goes through all records as every view does: a damaged capture fails here
     extract ARGUMENT CAPTURE...    the same, then every view of each capture
 
 A line has one key:
@@ -112,34 +112,33 @@ def summed(records, native, threads, deallocators):
     return table.values()
 
 
-def views(stream, job, capture, path, reader, options, native):
-    from memray import AllocatorType
-    from memray._memray import compute_statistics
-
+def views(stream, capture, reader, options, native):
     merge = not options["threads"]
-    aggregates = [
+    aggregates = (
         (HIGH_WATER_MARK, lambda: reader.get_high_watermark_allocation_records(merge_threads=merge)),
         (RETAINED, lambda: reader.get_leaked_allocation_records(merge_threads=merge)),
         (TEMPORARY, lambda: reader.get_temporary_allocation_records(merge_threads=merge, threshold=options["threshold"])),
-    ]
-    if job == "validate":
-        aggregates = aggregates[RETAINED:TEMPORARY]
+    )
     for view, records in aggregates:
         try:
             for record in records():
                 stream.stack(capture, view, record.size, record.n_allocations, record, options, native)
         except NotImplementedError as error:
             stream.put("without", {"capture": capture, "view": view, "text": str(error)})
-    if job == "validate" or not options["allocated"]:
-        return
+
+
+def history(stream, capture, reader, options, native):
+    from memray import AllocatorType
+
     deallocators = {int(a) for a in AllocatorType if a.name in ("FREE", "MUNMAP", "PYMALLOC_FREE")}
-    try:
-        for size, count, record in summed(reader.get_allocation_records(), native, options["threads"], deallocators):
-            stream.stack(capture, ALLOCATED, size, count, record, options, native)
-        totals = compute_statistics(path, num_largest=1)
-    except NotImplementedError as error:
-        stream.put("without", {"capture": capture, "view": ALLOCATED, "text": str(error)})
-        return
+    for size, count, record in summed(reader.get_allocation_records(), native, options["threads"], deallocators):
+        stream.stack(capture, ALLOCATED, size, count, record, options, native)
+
+
+def statistics(stream, capture, path):
+    from memray._memray import compute_statistics
+
+    totals = compute_statistics(path, num_largest=1)
     stream.put("totals", {"capture": capture, "operations": totals.total_num_allocations, "bytes": totals.total_memory_allocated})
 
 
@@ -153,7 +152,18 @@ def read(stream, job, options, paths):
             readers.append(FileReader(path))
             stream.put("capture", metadata(at, readers[at]))
         for at, path in enumerate(paths):
-            views(stream, job, at, path, readers[at], options, readers[at].metadata.has_native_traces)
+            extract = job == "extract"
+            native = readers[at].metadata.has_native_traces
+            if extract:
+                views(stream, at, readers[at], options, native)
+            try:
+                if extract and options["allocated"]:
+                    history(stream, at, readers[at], options, native)
+                statistics(stream, at, path)
+            except NotImplementedError as error:
+                stream.put("without", {"capture": at, "view": ALLOCATED, "text": str(error)})
+                if not extract:  # it is aggregated, and small
+                    views(stream, at, readers[at], options, native)
     except MemoryError:
         raise
     except Exception as error:  # memray has no class for what a damaged capture makes it say

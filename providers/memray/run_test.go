@@ -1,7 +1,6 @@
 package memray_test
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -354,6 +353,27 @@ def run(n):
 run(2 << 20)
 `
 
+func TestWhatIsNotAskedForIsNeitherThereNorSaidToBeWrong(t *testing.T) {
+	in, _ := capture(t, options(), project(t, map[string]string{"known.py": known}), "known.py")
+	o := extraction()
+	o.Allocated = false
+	out, tables := extract(t, in, o)
+	if out.State != evidence.Complete || len(out.Limitations) != 0 {
+		t.Errorf("outcome %+v", out)
+	}
+	if n, _ := total(tables, "memory.allocated", nil); n != 0 {
+		t.Errorf("memory.allocated is %d", n)
+	}
+	if got, want := measured(t, tables, "memory.allocated_bytes", ""), stats(t, in.Artifacts[0].Path).Bytes; got != want {
+		t.Errorf("allocated bytes %d, memray says %d", got, want)
+	}
+	for _, r := range tables["measurements"] {
+		if r["name"] == "memory.frame_coverage.allocated.complete" {
+			t.Error("the frames of a view that was not made are said to be complete")
+		}
+	}
+}
+
 func TestThreadsAreKeptApartOnlyWhereThatIsAsked(t *testing.T) {
 	in, _ := capture(t, options(), project(t, map[string]string{"t.py": threaded}), "t.py")
 	_, merged := extract(t, in, extraction())
@@ -595,17 +615,15 @@ func TestConformance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What memray's own writer leaves where nothing was allocated, in the frame that it puts around what it closes.
 	nothing := filepath.Join(t.TempDir(), "nothing.bin")
-	write := "import sys\nfrom memray._memray import RecordWriterTestHarness as W\nw = W(sys.argv[1])\nw.write_header(False)\nw.write_trailer()\n"
-	if out, err := exec.Command(python(t), "-c", write, nothing).CombinedOutput(); err != nil {
+	record := "import sys\nfrom memray import Tracker\nwith Tracker(sys.argv[1]):\n    pass\n"
+	if out, err := exec.Command(python(t), "-c", record, nothing).CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
 	empty, err := os.ReadFile(nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
-	empty = slices.Concat([]byte{0x04, 0x22, 0x4D, 0x18, 0x60, 0x40, 0x82}, binary.LittleEndian.AppendUint32(nil, uint32(len(empty))|1<<31), empty, make([]byte, 4))
 	providertest.Run(t, p, &providertest.Cases{
 		Valid: valid, Empty: empty, EmptyValid: true, Role: memray.Role, Half: evidence.Incompatible, Cuttable: true, Several: true, Interpreter: python(t), Flips: 12,
 	}, &providertest.Plan{Workload: providers.Workload{Argv: []string{"python3", "x.py"}}, Options: options()})

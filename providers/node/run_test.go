@@ -22,11 +22,11 @@ import (
 const script = `
 const { Worker, isMainThread } = require('node:worker_threads')
 const { fork } = require('node:child_process')
-const kept = []
+const kept = globalThis.kept = []
 function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2) }
 function allocate() { for (let i = 0; i < 2000; i++) kept.push(new Array(200).fill(i)) }
 const get = { get 'a\nb'() { return fib(22) } }
-if (!isMainThread || process.argv[2] === 'child') { fib(27) }
+if (!isMainThread || process.argv[2] === 'child') { fib(33) }
 else {
   const until = Date.now() + 200
   while (Date.now() < until) { fib(22); get['a\nb']; eval('fib(18)') }
@@ -258,7 +258,10 @@ func TestConformance(t *testing.T) {
 		}, plan)
 	})
 	t.Run("heap", func(t *testing.T) {
-		in, _ := capture(t, options(func(o *node.Options) { o.Profiles = []string{"heap"} }))
+		in, _ := capture(t, options(func(o *node.Options) {
+			interval := 16384
+			o.Profiles, o.HeapInterval = []string{"heap"}, &interval
+		}))
 		valid, err := os.ReadFile(in.Artifacts[0].Path)
 		if err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/flameox/flameox/graph"
@@ -133,13 +134,21 @@ func (s *stage) Actions(ctx context.Context, in *graph.Results) ([]*graph.Action
 		definition.Add("distinct", d)
 	}
 	facets := append(prepared.Facets(), definition)
+	library := &extract.Library{}
+	if r, ok := s.provider.(providers.Reader); ok {
+		i := slices.IndexFunc(facets, func(f facet.Facet) bool { return f.Name == facet.Executables })
+		if library, err = extract.Require(ctx, s.project, r, s.program, s.invocation.Argv, &facets[i]); err != nil {
+			return nil, err
+		}
+		facets[i].Entries = append(slices.Clip(facets[i].Entries), library.Facts...)
+	}
 	if s.provider.Nature() == providers.Measurement {
 		facets = append(facets, program.HostClass(s.project))
 	}
 	return []*graph.Action{{
 		Manifest: facet.New(facets...),
 		Run: func(ctx context.Context, t *graph.Task) (*cache.Record, error) {
-			return s.run(ctx, t, prepared)
+			return s.run(ctx, t, prepared, library.Version)
 		},
 	}}, nil
 }
@@ -155,7 +164,8 @@ type semantics struct {
 	ProfileOf       string          `json:"profile_of,omitempty"`
 }
 
-func (s *stage) run(ctx context.Context, t *graph.Task, prepared *program.Prepared) (*cache.Record, error) {
+// library is the version of the library that the workload loads and that alone reads what it leaves; "" where that is the provider.
+func (s *stage) run(ctx context.Context, t *graph.Task, prepared *program.Prepared, library string) (*cache.Record, error) {
 	rec, err := prepared.Run(ctx, t)
 	if err != nil {
 		return nil, err
@@ -183,5 +193,6 @@ func (s *stage) run(ctx context.Context, t *graph.Task, prepared *program.Prepar
 	if err := prepared.PutPaths(t, rec); err != nil {
 		return nil, err
 	}
+	rec.Producer = library
 	return rec, extract.Validate(ctx, t, s.project, s.provider, rec, s.workload.Program.ExpectExit)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/graph/facet"
 	"github.com/flameox/flameox/internal/address"
+	"github.com/flameox/flameox/internal/digest"
 	"github.com/flameox/flameox/lang"
 	"github.com/flameox/flameox/providers"
 	"github.com/flameox/flameox/stages/kind"
@@ -107,7 +108,7 @@ func compiled(n, source *graph.Node, x providers.Extractor, p *kind.Project) *ki
 }
 
 // Actions is one action for each attempt of the source.
-func (s *stage) Actions(_ context.Context, in *graph.Results) ([]*graph.Action, error) {
+func (s *stage) Actions(ctx context.Context, in *graph.Results) ([]*graph.Action, error) {
 	recs := in.Of(s.source)
 	out := make([]*graph.Action, 0, len(recs))
 	definition := kind.Definition("extract."+s.provider.Name(), 0, s.options)
@@ -121,18 +122,66 @@ func (s *stage) Actions(_ context.Context, in *graph.Results) ([]*graph.Action, 
 		if paths != nil {
 			inputs.Add("paths", paths.Digest.String())
 		}
+		rd, err := s.reading(ctx, r)
+		if err != nil {
+			return nil, err
+		}
 		out = append(out, &graph.Action{
-			Manifest: facet.New(definition, inputs),
+			Manifest: facet.New(definition, inputs, rd.facet),
 			For:      r.Run, Provider: s.provider.Name(),
 			Run: func(ctx context.Context, t *graph.Task) (*cache.Record, error) {
-				return s.run(ctx, t, artifacts, paths)
+				return s.run(ctx, t, artifacts, paths, rd)
 			},
 		})
 	}
 	return out, nil
 }
 
-func (s *stage) run(ctx context.Context, t *graph.Task, artifacts []providers.Artifact, paths *cache.Output) (*cache.Record, error) {
+// reading is how the payloads of a run of a Reader are read.
+type reading struct {
+	by      providers.Reader // nil where the provider reads by itself
+	place   place
+	version string      // of the library: the one that the run had
+	facet   facet.Facet // for the key; rows follow from the version, wherever an interpreter has it
+}
+
+// reading finds out who reads the payloads of a run. A capture's record says which version wrote them, so nothing is started; of an import
+// nothing is known, and the interpreter that the extraction names is asked.
+func (s *stage) reading(ctx context.Context, r *cache.Summary) (out reading, err error) {
+	by, ok := s.provider.(providers.Reader)
+	if !ok {
+		return out, nil
+	}
+	rec, err := r.Record()
+	if err != nil {
+		return out, err
+	}
+	name, err := by.Interpreter(rec.Argv, s.options)
+	if err != nil {
+		return out, &graph.BlockedError{Why: err.Error()}
+	}
+	out = reading{by: by, version: rec.Producer, facet: facet.Facet{Name: facet.Executables}}
+	if own, err := by.Interpreter(rec.Argv, nil); err == nil && own == name {
+		out.place = captured(rec, name)
+	} else {
+		out.place = place{program: name, path: s.project.Environ["PATH"], dir: filepath.Join(s.project.Root, filepath.FromSlash(s.project.Dir))}
+	}
+	script := by.Script()
+	if out.version == "" {
+		who, err := out.place.isolated(ctx, s.project, by)
+		if err != nil {
+			return out, err
+		}
+		if out.version = who.Version; out.version == "" {
+			return out, &graph.BlockedError{Why: fmt.Sprintf("%s has no %s, which alone reads what it wrote (%s)", who.exe, script.Library, who.Error), Do: by.Missing(who.exe, "")}
+		}
+	}
+	out.facet.Add("collector "+script.Name, digest.Sum(script.Content).String())
+	out.facet.Add("library "+script.Library, out.version)
+	return out, nil
+}
+
+func (s *stage) run(ctx context.Context, t *graph.Task, artifacts []providers.Artifact, paths *cache.Output, rd reading) (*cache.Record, error) {
 	req := request{
 		Job: jobExtract, Provider: s.provider.Name(), Version: s.provider.Version(),
 		Input: providers.Input{Artifacts: artifacts}, Budget: evidence.DefaultBudget(),
@@ -155,7 +204,14 @@ func (s *stage) run(ctx context.Context, t *graph.Task, artifacts []providers.Ar
 		return nil, err
 	}
 	rec := &cache.Record{Execution: cache.ExecutionNotApplicable, Capture: cache.CaptureRegistered, Validation: cache.ValidationPassed}
-	res, fail, err := ask(ctx, t, s.project.Self, &req)
+	var res *response
+	var fail *cache.Note
+	if rd.by != nil {
+		fail, err = rd.place.read(ctx, t, s.project, rd.by, req.Job, s.options, rd.version, &req.Input, req.Budget)
+	}
+	if err == nil && fail == nil {
+		res, fail, err = ask(ctx, t, s.project.Self, &req)
+	}
 	if err != nil {
 		return nil, err
 	}

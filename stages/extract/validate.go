@@ -15,12 +15,12 @@ import (
 
 // Validate lets the provider look at the payloads that were just put into the store, never at the mutable files that they came
 // from, and adds what it finds to the record. The provider runs in a worker process: whatever a payload does to its reader,
-// the attempt is kept and says so. A provider that is no Validator accepts everything. An error is flameox's own failure.
+// the attempt is kept and says so. Of a Reader rec.Producer is the version of the library that the run had. A provider that is no Validator accepts everything. An error is flameox's own failure.
 func Validate(ctx context.Context, t *graph.Task, project *kind.Project, p providers.Provider, rec *cache.Record, expectExit []int) error {
-	return validate(ctx, t, project.Self, p, rec, expectExit, evidence.DefaultBudget())
+	return validate(ctx, t, project, p, rec, expectExit, evidence.DefaultBudget())
 }
 
-func validate(ctx context.Context, t *graph.Task, self string, p providers.Provider, rec *cache.Record, expectExit []int, budget evidence.Budget) error {
+func validate(ctx context.Context, t *graph.Task, project *kind.Project, p providers.Provider, rec *cache.Record, expectExit []int, budget evidence.Budget) error {
 	if _, ok := p.(providers.Validator); !ok || !rec.Valid() {
 		return nil
 	}
@@ -32,7 +32,11 @@ func validate(ctx context.Context, t *graph.Task, self string, p providers.Provi
 	if rec.Exit != nil {
 		req.Input.Exit = *rec.Exit
 	}
-	res, fail, err := ask(ctx, t, self, &req)
+	var res *response
+	fail, err := readAgain(ctx, t, project, p, rec, &req)
+	if err == nil && fail == nil {
+		res, fail, err = ask(ctx, t, project.Self, &req)
+	}
 	if err != nil { // what was measured is not thrown away for a process that did not start
 		fail = &cache.Note{Code: "validator", Text: err.Error()}
 	}
@@ -48,6 +52,19 @@ func validate(ctx context.Context, t *graph.Task, self string, p providers.Provi
 		rec.Invalid = append(rec.Invalid, notes(res.Receipt.Reasons)...)
 	}
 	return nil
+}
+
+// readAgain lets the reader of a Reader's payloads run, in the interpreter that the run had. An import has none: its validator sees the outside.
+func readAgain(ctx context.Context, t *graph.Task, project *kind.Project, p providers.Provider, rec *cache.Record, req *request) (*cache.Note, error) {
+	r, ok := p.(providers.Reader)
+	if !ok || len(rec.Argv) == 0 {
+		return nil, nil
+	}
+	name, err := r.Interpreter(rec.Argv, nil)
+	if err != nil {
+		return nil, err
+	}
+	return captured(rec, name).read(ctx, t, project, r, req.Job, nil, rec.Producer, &req.Input, req.Budget)
 }
 
 func notes(ls []evidence.Limitation) (out []cache.Note) {

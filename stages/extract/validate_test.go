@@ -16,6 +16,7 @@ import (
 	"github.com/flameox/flameox/graph/cas"
 	"github.com/flameox/flameox/internal/vfs"
 	"github.com/flameox/flameox/providers"
+	"github.com/flameox/flameox/stages/kind"
 )
 
 // TestMain lets the test binary be the worker, as the flameox binary is.
@@ -131,7 +132,7 @@ func judge(t testing.TB, task *graph.Task, rec *cache.Record, name string, budge
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := validate(t.Context(), task, self, p, rec, []int{0, 3}, budget); err != nil {
+	if err := validate(t.Context(), task, &kind.Project{Self: self}, p, rec, []int{0, 3}, budget); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -181,7 +182,7 @@ func TestAValidatorThatFailsLeavesAnInvalidAttemptThatSaysWhy(t *testing.T) {
 
 func TestAWorkerThatCannotStartDoesNotThrowTheMeasurementAway(t *testing.T) {
 	task, rec := attempt(t, "good")
-	if err := validate(t.Context(), task, filepath.Join(task.Dir, "gone"), validators()[0], rec, nil, evidence.DefaultBudget()); err != nil {
+	if err := validate(t.Context(), task, &kind.Project{Self: filepath.Join(task.Dir, "gone")}, validators()[0], rec, nil, evidence.DefaultBudget()); err != nil {
 		t.Fatal(err)
 	}
 	if rec.Validation != cache.ValidationError || len(rec.Invalid) != 1 || !strings.Contains(rec.Invalid[0].Text, "start the worker") {

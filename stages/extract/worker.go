@@ -80,7 +80,7 @@ func ask(ctx context.Context, t *graph.Task, self string, req *request) (out *re
 	if err != nil {
 		return nil, nil, fmt.Errorf("start the worker that reads artifacts: %w", err)
 	}
-	if fail = ended(res, req, stderr); fail != nil {
+	if fail = ended(res, req.what(), req.Budget, stderr); fail != nil {
 		return nil, fail, nil
 	}
 	out = &response{}
@@ -99,32 +99,41 @@ func ask(ctx context.Context, t *graph.Task, self string, req *request) (out *re
 // what is the work, for the beginning of a sentence.
 func (r *request) what() string { return "the worker that " + string(r.Job) + "s with " + r.Provider }
 
-// ended says why a worker did not come to its end; nil where it did.
-func ended(res *broker.Result, req *request, stderr string) *cache.Note {
+// ended says why a process that read payloads did not come to its end; nil where it did.
+func ended(res *broker.Result, what string, budget evidence.Budget, stderr string) *cache.Note {
 	again := "; the artifact is kept: report it if it is small, else capture less"
 	switch res.Cause {
 	case "":
 	case broker.CauseCancelled:
 		return &cache.Note{Code: "cancelled", Text: "flameox was interrupted"}
 	case broker.CauseTimeout:
-		return &cache.Note{Code: "worker_timeout", Text: fmt.Sprintf("%s ran longer than %s and was ended%s", req.what(), req.Budget.Wall, again)}
+		return &cache.Note{Code: "worker_timeout", Text: fmt.Sprintf("%s ran longer than %s and was ended%s", what, budget.Wall, again)}
 	case broker.CauseMemoryLimit:
-		return &cache.Note{Code: "worker_memory_limit", Text: fmt.Sprintf("%s used more than %d MiB of memory and was ended%s", req.what(), (req.Budget.Memory+headroom)>>20, again)}
+		return &cache.Note{Code: "worker_memory_limit", Text: fmt.Sprintf("%s used more than %d MiB of memory and was ended%s", what, (budget.Memory+headroom)>>20, again)}
 	default:
-		return &cache.Note{Code: "worker_" + res.Cause, Text: fmt.Sprintf("%s was ended (%s)", req.what(), res.Cause)}
+		return &cache.Note{Code: "worker_" + res.Cause, Text: fmt.Sprintf("%s was ended (%s)", what, res.Cause)}
 	}
 	if res.Exit == 0 && res.Signal == "" {
 		return nil
 	}
+	return &cache.Note{Code: "worker_crashed", Text: fmt.Sprintf("%s crashed (%s)%s", what, how(res, stderr), again)}
+}
+
+// how is how a process failed: its status or signal, and what it said of it. A trace of Python's says it last, one of Go's first.
+func how(res *broker.Result, stderr string) string {
 	how := fmt.Sprintf("exit status %d", res.Exit)
 	if res.Signal != "" {
 		how = res.Signal
 	}
 	if b, err := os.ReadFile(stderr); err == nil && len(b) > 0 {
-		first, _, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")
-		how += ", " + strings.ToValidUTF8(first[:min(len(first), 300)], "\uFFFD")
+		text := strings.TrimSpace(string(b))
+		line, _, _ := strings.Cut(text, "\n")
+		if strings.HasPrefix(line, "Traceback") {
+			line = text[strings.LastIndexByte(text, '\n')+1:]
+		}
+		how += ", " + strings.ToValidUTF8(line[:min(len(line), 300)], "\uFFFD")
 	}
-	return &cache.Note{Code: "worker_crashed", Text: fmt.Sprintf("%s crashed (%s)%s", req.what(), how, again)}
+	return how
 }
 
 // Serve is the worker: it answers one request and returns. The error is for standard error and exit status 1.

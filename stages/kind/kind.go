@@ -170,8 +170,8 @@ func (c *Compiler) Node(inst *lang.Instance, nature graph.Nature, stage graph.St
 		Level:    cache.Sensitivity(inst.Meta.Sensitive),
 		Labels:   inst.Meta.Labels,
 		File:     inst.Block.Range.Filename, Line: inst.Block.Range.Start.Line,
-		Exclusive: nature == graph.Measurement,
-		Reuse:     graph.Reuse{Never: inst.Meta.Reuse == "never", Age: inst.Meta.ReuseAge},
+		Exclusive: nature == graph.Measurement, MaxContention: inst.Meta.MaxContention,
+		Reuse: graph.Reuse{Never: inst.Meta.Reuse == "never", Age: inst.Meta.ReuseAge},
 	}
 	if inst.Meta.Exclusive != nil {
 		n.Exclusive = *inst.Meta.Exclusive

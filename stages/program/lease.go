@@ -14,6 +14,7 @@ import (
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/graph/facet"
 	"github.com/flameox/flameox/internal/digest"
+	"github.com/flameox/flameox/internal/host"
 	"github.com/flameox/flameox/stages/kind"
 )
 
@@ -43,13 +44,14 @@ func (p *Prepared) prepareLeases(ctx context.Context, in *graph.Results, list []
 
 // leases are those of one attempt that stand.
 type leases struct {
-	p       *Prepared
-	running map[kind.Lease]kind.RunningLease
+	p         *Prepared
+	running   map[kind.Lease]kind.RunningLease
+	contended *host.Contended // what others used meanwhile; nil where that is not known
 }
 
 // startLeases makes every lease stand, one after the other. One that cannot leaves a record that is not valid; release what is returned in any case.
 func (p *Prepared) startLeases(ctx context.Context, t *graph.Task, rec *cache.Record) (*leases, error) {
-	s := &leases{p, map[kind.Lease]kind.RunningLease{}}
+	s := &leases{p: p, running: map[kind.Lease]kind.RunningLease{}}
 	if t.Node.Exclusive { // nothing of ours runs beside a measurement but what it asks for
 		var keep []digest.Digest
 		for _, l := range p.leases {

@@ -17,7 +17,7 @@ const RoleTable = "table:"
 
 // putResources keeps what the broker sampled, as a part of the table resources. It is the engine's own evidence, not
 // an extraction: there is no artifact of a producer behind it.
-func putResources(t *graph.Task, rec *cache.Record, sampled []kind.Sampled) error {
+func putResources(t *graph.Task, rec *cache.Record, sampled []kind.Sampled, more []evidence.Resource) error {
 	if len(sampled) == 0 { // nothing was started
 		return nil
 	}
@@ -25,7 +25,7 @@ func putResources(t *graph.Task, rec *cache.Record, sampled []kind.Sampled) erro
 		return err
 	}
 	sink := evidence.NewSink(sinkDir(t), evidence.FileMeta{Provider: "flameox", ProviderVersion: 1}, evidence.DefaultBudget())
-	for _, row := range allRows(sampled) {
+	for _, row := range append(allRows(sampled), more...) {
 		if err := sink.Resources.Put(&row); err != nil {
 			return fmt.Errorf("keep the sampled resources: %w", err)
 		}

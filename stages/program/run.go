@@ -17,6 +17,7 @@ import (
 	"github.com/flameox/flameox/graph/cas"
 	"github.com/flameox/flameox/graph/facet"
 	"github.com/flameox/flameox/internal/digest"
+	"github.com/flameox/flameox/internal/host"
 	"github.com/flameox/flameox/internal/token"
 	"github.com/flameox/flameox/stages/environment/managed"
 	"github.com/flameox/flameox/stages/kind"
@@ -56,7 +57,7 @@ func (p *Prepared) Run(ctx context.Context, t *graph.Task) (*cache.Record, error
 	if res != nil {
 		sampled = append([]kind.Sampled{{Result: res}}, sampled...)
 	}
-	if err := putResources(t, rec, sampled); err != nil {
+	if err := putResources(t, rec, sampled, contentionRows(side.contended)); err != nil {
 		return nil, err
 	}
 	return rec, nil
@@ -82,6 +83,10 @@ func (p *Prepared) runBeside(ctx context.Context, t *graph.Task, rec *cache.Reco
 	}
 	d := &p.program.Declared
 	beside, lost := side.watch(ctx)
+	var contention func() *host.Contended
+	if t.Node.Exclusive {
+		contention = watchContention()
+	}
 	res, err := t.Store.Broker.Run(beside, broker.Command{
 		Argv: argv, Executable: start, Dir: rec.Dir, Env: env, Mark: t.Mark,
 		Stdout: filepath.Join(t.Dir, "stdout"), Stderr: filepath.Join(t.Dir, "stderr"),
@@ -89,6 +94,9 @@ func (p *Prepared) runBeside(ctx context.Context, t *graph.Task, rec *cache.Reco
 		Staging: t.Dir,
 	})
 	leaseEnded := lost()
+	if contention != nil && err == nil {
+		side.contended = contention()
+	}
 	if err != nil {
 		invalid(rec, "not_started", err.Error())
 		return nil, nil
@@ -97,6 +105,9 @@ func (p *Prepared) runBeside(ctx context.Context, t *graph.Task, rec *cache.Reco
 		res.Cause = causeLeaseEnded
 	}
 	p.finish(rec, res)
+	if contention != nil {
+		noteContention(rec, t.Node, side.contended)
+	}
 	if err := putStreams(t, rec); err != nil {
 		return nil, err
 	}

@@ -77,18 +77,21 @@ func TestWhatIsNotAsBuiltIsBuiltAgainAndSaid(t *testing.T) {
 		do   func(dir string) error
 		want string
 	}{
-		"removed":           {func(dir string) error { return os.Remove(filepath.Join(dir, "lib/a.py")) }, "lib/a.py is missing"},
-		"last removed":      {func(dir string) error { return os.Remove(filepath.Join(dir, "lib64")) }, "lib64 is missing"},
-		"changed":           {write("lib/a.py", "eno"), "lib/a.py was changed"},
-		"longer":            {write("lib/b.py", "two\n"), "lib/b.py was changed"},
-		"added":             {write("lib/sitecustomize.py", ""), "lib/sitecustomize.py was added"},
-		"added compiled":    {write("lib/c.pyc", ""), "lib/c.pyc was added"},
-		"mode":              {func(dir string) error { return os.Chmod(filepath.Join(dir, "lib/a.py"), 0o755) }, "lib/a.py was changed"},
-		"manifest":          {write(manifestName, `{"format":1,"files":[]}`), "its manifest was changed"},
-		"manifest removed":  {func(dir string) error { return os.Remove(filepath.Join(dir, manifestName)) }, "its manifest cannot be read"},
-		"stamp":             {write(stampName, "{"), "its stamp is no stamp"},
-		"compiled changed":  {write("lib/__pycache__/a.pyc", "COMPILED"), "lib/__pycache__/a.pyc was changed"},
-		"link to elsewhere": {func(dir string) error { l := filepath.Join(dir, "lib64"); return errors.Join(os.Remove(l), os.Symlink("bin", l)) }, "lib64 was changed"},
+		"removed":          {func(dir string) error { return os.Remove(filepath.Join(dir, "lib/a.py")) }, "lib/a.py is missing"},
+		"last removed":     {func(dir string) error { return os.Remove(filepath.Join(dir, "lib64")) }, "lib64 is missing"},
+		"changed":          {write("lib/a.py", "eno"), "lib/a.py was changed"},
+		"longer":           {write("lib/b.py", "two\n"), "lib/b.py was changed"},
+		"added":            {write("lib/sitecustomize.py", ""), "lib/sitecustomize.py was added"},
+		"added compiled":   {write("lib/c.pyc", ""), "lib/c.pyc was added"},
+		"mode":             {func(dir string) error { return os.Chmod(filepath.Join(dir, "lib/a.py"), 0o755) }, "lib/a.py was changed"},
+		"manifest":         {write(manifestName, `{"format":1,"files":[]}`), "its manifest was changed"},
+		"manifest removed": {func(dir string) error { return os.Remove(filepath.Join(dir, manifestName)) }, "its manifest cannot be read"},
+		"stamp":            {write(stampName, "{"), "its stamp is no stamp"},
+		"compiled changed": {write("lib/__pycache__/a.pyc", "COMPILED"), "lib/__pycache__/a.pyc was changed"},
+		"link to elsewhere": {func(dir string) error {
+			l := filepath.Join(dir, "lib64")
+			return errors.Join(os.Remove(l), os.Symlink("bin", l))
+		}, "lib64 was changed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := site(t)

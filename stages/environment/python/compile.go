@@ -148,7 +148,8 @@ func (e *Environment) compile(ctx context.Context, upgrade bool, src []byte, old
 	}
 	if _, err := c.run(ctx, []string{named.Path, "-I", "-c", "import piptools"}); err == nil {
 		return c.file(ctx, "pip-tools", []string{
-			named.Path, "-I", "-m", "piptools", "compile", "--quiet", "--no-header", "--generate-hashes", "--allow-unsafe", "--strip-extras", "--no-emit-index-url", "--no-emit-find-links", // which may name users and folders of this machine
+			named.Path, "-I", "-m", "piptools", "compile", "--quiet", "--no-header", "--generate-hashes", "--allow-unsafe", "--strip-extras",
+			"--no-emit-index-url", "--no-emit-find-links", // they may hold passwords, and folders of this machine
 			"--pip-args", "--only-binary :all:", "--output-file", c.out,
 		})
 	}

@@ -6,12 +6,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/broker"
 	"github.com/flameox/flameox/graph/cas"
+	"github.com/flameox/flameox/graph/facet"
 	"github.com/flameox/flameox/internal/vfs"
 	"github.com/flameox/flameox/stages/kind"
 )
@@ -193,5 +196,19 @@ func TestPasswordsInURLsAreNotKept(t *testing.T) {
 	got := redact("PIP_INDEX_URL=https://me:hunter2@host/simple and http://t0ken@x/")
 	if strings.Contains(got, "hunter2") || strings.Contains(got, "t0ken") || !strings.Contains(got, "@host/simple") {
 		t.Error(got)
+	}
+}
+
+func TestEveryOptionIsInAFacetOrExemptWithAReason(t *testing.T) {
+	options := reflect.TypeFor[Options]()
+	for i := range options.NumField() {
+		f := options.Field(i)
+		tag := f.Tag.Get("facet")
+		if reason, exempt := strings.CutPrefix(tag, "exempt: "); exempt && reason != "" {
+			continue
+		}
+		if !slices.Contains(facet.Order, facet.Name(tag)) {
+			t.Errorf("%s has the facet tag %q", f.Name, tag)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/flameox/flameox/providers"
 	"github.com/flameox/flameox/providers/command"
 	"github.com/flameox/flameox/providers/gobench"
+	"github.com/flameox/flameox/providers/memray"
 	"github.com/flameox/flameox/providers/pprof"
 	"github.com/flameox/flameox/stages"
 	"github.com/flameox/flameox/stages/workspace"
@@ -34,7 +35,7 @@ func Version() string {
 
 // Providers are the producers this binary knows.
 func Providers() *providers.Registry {
-	return providers.New(command.Provider{}, gobench.Provider{}, pprof.Provider{})
+	return providers.New(command.Provider{}, gobench.Provider{}, memray.Provider{}, pprof.Provider{})
 }
 
 // Open opens the workspace that the global flags name, for a command that only reads: it steps back while something is measured.

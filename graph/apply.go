@@ -181,6 +181,7 @@ func (a *applier) run(ctx context.Context) (*Report, error) {
 		if out.event != nil {
 			if r := out.event.Record; r != nil {
 				a.made[r.Run] = true
+				a.found() // the run may have left the very bytes that were lost
 			}
 			a.emit(*out.event)
 			continue
@@ -275,24 +276,6 @@ func (a *applier) free(n *Node) (out []*Node) {
 		}
 	}
 	return out
-}
-
-// weigh gives each node the length of the longest estimated path that begins with it.
-func (a *applier) weigh() {
-	a.weight = map[*Node]time.Duration{}
-	for i := len(a.g.Nodes) - 1; i >= 0; i-- {
-		n := a.g.Nodes[i]
-		if n.Stage == nil {
-			continue
-		}
-		d := &Decision{Node: n, Want: n.Attempts}
-		a.estimate(d)
-		longest := time.Duration(0)
-		for _, u := range n.users {
-			longest = max(longest, a.weight[u])
-		}
-		a.weight[n] = d.Estimate + longest
-	}
 }
 
 // start begins as many of the ready nodes as may run now: those that share the machine first, for they may free

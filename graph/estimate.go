@@ -37,3 +37,21 @@ func meanWall(history []*cache.Summary, counts func(*cache.Summary) bool) (time.
 	}
 	return sum / time.Duration(max(1, n)), n
 }
+
+// weigh gives each node the length of the longest estimated path that begins with it.
+func (a *applier) weigh() {
+	a.weight = map[*Node]time.Duration{}
+	for i := len(a.g.Nodes) - 1; i >= 0; i-- {
+		n := a.g.Nodes[i]
+		if n.Stage == nil {
+			continue
+		}
+		d := &Decision{Node: n, Want: n.Attempts}
+		a.estimate(d)
+		longest := time.Duration(0)
+		for _, u := range n.users {
+			longest = max(longest, a.weight[u])
+		}
+		a.weight[n] = d.Estimate + longest
+	}
+}

@@ -2,10 +2,12 @@ package graph
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/graph/cas"
+	"github.com/flameox/flameox/internal/digest"
 )
 
 // isLost says whether any artifact of r is missing or damaged; an error, that one could not be read. What is known is remembered by artifact;
@@ -25,6 +27,11 @@ func (p *Planner) isLost(r *cache.Summary) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// found forgets what is known to be lost, so that it is looked for again.
+func (p *Planner) found() {
+	maps.DeleteFunc(p.lost, func(_ digest.Digest, lost bool) bool { return lost })
 }
 
 // Lost says whether the blob, or any file of the tree, is known to be missing or damaged. One that cannot be read at the moment is

@@ -211,3 +211,34 @@ func TestABlobThatIsNoFileIsLost(t *testing.T) {
 	}
 	wantState(t, b.plan(g, Selection{}), a, Run, EvidenceLost)
 }
+
+func TestBytesThatWereLostAndCameOutAgainStandForTheRestOfTheApply(t *testing.T) {
+	b := newBench(t)
+	text := "x"
+	m := b.node("m", Measurement, &fakeStage{input: &text})
+	c := b.node("c", Pure, &fakeStage{}, m)
+	g := b.graph(m, c)
+	b.apply(g, Selection{})
+	lost := b.store.Cache.All()[0].Outputs[0].Digest
+	if err := os.Remove(b.store.CAS.Path(lost)); err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPlanner(b.store, g, Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.runs = nil
+	report, err := p.Apply(context.Background(), g, ApplyOptions{Parallelism: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantRuns(t, b.runs, "m/2")
+	if report.Done != 1 || report.Cached != 1 || report.Blocked != 0 {
+		t.Errorf("report %+v, want one done and the other as it was", report)
+	}
+	for _, n := range []*Node{m, c} {
+		if len(p.Current(n)) != 1 {
+			t.Errorf("%d results stand for %s at the end, want 1", len(p.Current(n)), n.Address)
+		}
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/flameox/flameox/stages/extract"
 	"github.com/flameox/flameox/stages/imports"
 	"github.com/flameox/flameox/stages/kind"
+	"github.com/flameox/flameox/stages/sample"
 	"github.com/flameox/flameox/stages/server"
 	"github.com/flameox/flameox/stages/target"
 	"github.com/flameox/flameox/stages/workload"
@@ -25,7 +26,7 @@ import (
 func Kinds(reg *providers.Registry) []kind.Kind {
 	return []kind.Kind{
 		target.Kind{}, environment.Kind{}, build.Kind{}, server.Kind{}, workload.Kind{},
-		capture.New(reg), extract.New(reg), imports.Kind{Providers: reg},
+		capture.New(reg), sample.Kind{}, extract.New(reg), imports.Kind{Providers: reg},
 	}
 }
 

@@ -199,8 +199,15 @@ func meaning(t *evidence.Table) map[string]string {
 // lines makes one line of each element of a JSON array.
 func lines(w io.Writer, array func(io.Writer) error) error {
 	pr, pw := io.Pipe()
-	go func() { pw.CloseWithError(array(pw)) }()
-	defer pr.Close()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		pw.CloseWithError(array(pw))
+	}()
+	defer func() {
+		pr.Close() // ends the query where a line could not be written
+		<-done
+	}()
 	dec := json.NewDecoder(pr)
 	if _, err := dec.Token(); err != nil {
 		return err

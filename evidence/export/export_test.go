@@ -158,6 +158,11 @@ func TestNothingIsReplacedAndNothingHalfWrittenStays(t *testing.T) {
 	if _, err := export.One(t.Context(), o, filepath.Join(dir, "n.csv")); err == nil {
 		t.Error("an error while rows come was passed over")
 	}
+	o.Format = export.JSONL
+	if _, err := export.One(t.Context(), o, filepath.Join(dir, "n.jsonl")); err == nil {
+		t.Error("an error while lines come was passed over")
+	}
+	o.Format = export.CSV
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 1 {
 		t.Errorf("left are %v, %v", left, err)

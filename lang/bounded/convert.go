@@ -13,15 +13,31 @@ const short = 64
 // maxKinds is how many types the elements of one long list may have.
 const maxKinds = 64
 
+// MaxSet is how many elements a set may have. The library sorts a set whenever it is walked, and compares slowly.
+const MaxSet = 20_000
+
 // Convert is convert.Convert at a cost that grows with the number of elements: the library compares the type of each element of
 // a tuple with that of every other.
 func Convert(v cty.Value, want cty.Type) (cty.Value, error) {
+	if want.IsSetType() && !v.IsNull() && v.IsKnown() && !v.IsMarked() && v.CanIterateElements() && v.LengthInt() > MaxSet {
+		return cty.NilVal, fmt.Errorf("a set has at most %d elements, and this has %d; distinct makes a list without doubles", MaxSet, v.LengthInt())
+	}
 	elems, ok := longElements(v)
 	if !ok || !want.IsCollectionType() {
 		return convert.Convert(v, want)
 	}
 	if v.Type().IsTupleType() == want.IsMapType() {
 		return convert.Convert(v, want) // a list is no map, nor a map a list: it fails at once
+	}
+	if elem := want.ElementType(); elem != cty.DynamicPseudoType && elem.HasDynamicTypes() {
+		// list(list(any)): what each element comes to decides the type of all.
+		for k, e := range elems {
+			c, err := Convert(e, elem)
+			if err != nil {
+				return cty.NilVal, fmt.Errorf("element %s: %w", k.shown(), err)
+			}
+			elems[k] = c
+		}
 	}
 	elem, err := elementType(elems, want.ElementType())
 	if err != nil {

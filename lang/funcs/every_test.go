@@ -88,7 +88,7 @@ var every = map[string][4]string{
 	"tolist":                 {`tolist([1, "a"])`, `["1", "a"]`, `tolist(1)`, "cannot convert"},
 	"tomap":                  {`tomap({ a = 1 }).a`, `1`, `tomap([1])`, "cannot convert"},
 	"tonumber":               {`tonumber("12")`, `12`, `tonumber("x")`, "cannot convert"},
-	"toset":                  {`toset(["b", "a", "b"])`, `["a", "b"]`, `toset("a")`, "cannot convert"},
+	"toset":                  {`toset(["b", "a", "b"])`, `["a", "b"]`, `toset("a")`, "set of dynamic required"},
 	"tostring":               {`tostring(12)`, `"12"`, `tostring([])`, "cannot convert"},
 	"trim":                   {`trim("xax", "x")`, `"a"`, `trim("a")`, "argument"},
 	"trimprefix":             {`trimprefix("abc", "a")`, `"bc"`, `trimprefix([], "a")`, "string"},
@@ -130,25 +130,25 @@ func TestEveryFunctionGivesItsResultAndSaysWhyItCannot(t *testing.T) {
 // Each call would take minutes, gigabytes or the stack, or worked before at a cost that grew with the square of its arguments.
 func TestNoFunctionTakesMoreThanThereIs(t *testing.T) {
 	h := host(t)
-	long := `[for i in range(100000) : "x${i}"]`
+	long := `[for i in range(30000) : "x${i}"]`
 	for src, want := range map[string]string{
-		`strlen(join(",", ` + long + `))`: "", `length(toset(` + long + `))`: "", `length(distinct(range(100000)))`: "", `length(tolist(` + long + `))`: "",
-		`length(setunion(` + long + `, ["a"]))`: "", `length(sort(` + long + `))`: "", `length(compact(` + long + `))`: "", `length(zipmap(` + long + `, ` + long + `))`: "",
-		`length(chunklist(` + long + `, 10))`: "", `length(tomap({ for i in range(100000) : "k${i}" => i }))`: "",
-		`length(tolist([for i in range(100000) : i % 2 == 0 ? tostring(i) : i]))`: "", `length(true ? ` + long + ` : [])`: "",
-		`join(",", concat(` + long + `, [[]]))`: "element 100000", `tolist([for i in range(100000) : i == 5 ? [i] : i])`: "type",
+		`strlen(join(",", ` + long + `))`: "", `length(toset(` + long + `))`: "at most 20000", `length(toset(slice(` + long + `, 0, 20000)))`: "", `length(distinct(range(30000)))`: "", `length(tolist(` + long + `))`: "",
+		`length(setunion(` + long + `, ["a"]))`: "at most 20000", `length(sort(` + long + `))`: "", `length(compact(` + long + `))`: "", `length(zipmap(` + long + `, ` + long + `))`: "",
+		`length(chunklist(` + long + `, 10))`: "", `length(tomap({ for i in range(30000) : "k${i}" => i }))`: "",
+		`length(tolist([for i in range(30000) : i % 2 == 0 ? tostring(i) : i]))`: "", `length(true ? ` + long + ` : [])`: "",
+		`join(",", concat(` + long + `, [[]]))`: "element 30000", `tolist([for i in range(30000) : i == 5 ? [i] : i])`: "type",
 		`jsondecode(join("", [for i in range(5000) : "["]))`: "nested", `yamldecode(join("", [for i in range(5000) : "["]))`: "nested",
-		`yamldecode(join("", [for i in range(5000) : "- "]))`: "nested",
+		`yamldecode(join("", [for i in range(5000) : "- "]))`:                                                               "nested",
 		`yamldecode("a0: &a0 [x]\n${join("", [for i in range(30) : "a${i + 1}: &a${i + 1} [*a${i}, *a${i}, *a${i}]\n"])}")`: "aliases",
 		`indent(999999999, "a\nb")`: "1000 spaces", `join(join("", ` + long + `), ` + long + `)`: "longer than",
 		`replace(join("", ` + long + `), "x", join("", ` + long + `))`: "longer than", `replace(join("", ` + long + `), "/x/", join("", ` + long + `))`: "longer than",
-		`flatten([for i in range(100) : [for j in range(10) : range(10000)]])`: "elements", `concat(range(1000000), range(1000000), range(1000000), range(1000000), [1])`: "elements",
+		`flatten([for i in range(10) : [for j in range(10) : range(45000)]])`: "elements", `concat(range(1000000), range(1000000), range(1000000), range(1000000), [1])`: "elements",
 		`"x${tonumber("1e999999999")}"`: "too large", `"x${jsondecode("1e999999999")}"`: "too large", `int(pow(10, 3000))`: "too large",
 		`formatlist("%s", ` + long + `, join("", ` + long + `))`: "longer than",
 	} {
 		start := time.Now()
 		v, err := eval(h, src)
-		if d := time.Since(start); d > 10*time.Second {
+		if d := time.Since(start); d > 5*time.Second {
 			t.Errorf("%s took %v", src, d)
 		}
 		switch {

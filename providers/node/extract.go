@@ -111,9 +111,9 @@ type named struct {
 	name string // of the artifact
 }
 
-// perByte is about the memory that reading a profile takes, by byte of its text: the text, and a node for every
-// hundred bytes at least, or a sample with its time for every four.
-const perByte = 8
+// perByte is about the memory that reading a profile takes, by byte of its text: the text, a node of 200 bytes with its maps for every
+// twenty-four, and 50 bytes of a sample with its time for every four.
+const perByte = 16
 
 func readAll(ctx context.Context, in providers.Input, budget evidence.Budget) (list []named, err error) {
 	artifacts := in.FindAll(Role)

@@ -98,8 +98,9 @@ func (Provider) Extract(ctx context.Context, in providers.Input, _ any, budget e
 
 var nothing = evidence.Limitation{Code: NoValues, Text: "the results hold no value, only calibration: the run ended before it measured anything"}
 
-// perByte is about the memory that reading takes, by byte of text: the text, and 24 bytes of a warm-up for every six.
-const perByte = 8
+// perByte is about the memory that reading takes, by byte of text: the text, a value for every two, and a place of 32 bytes, held twice while lists grow, for
+// every three that may be a benchmark or a run.
+const perByte = 24
 
 // read decodes the payload. An error is a *refusal where the payload is at fault.
 func read(ctx context.Context, in providers.Input, budget evidence.Budget) (*suite, error) {
@@ -262,18 +263,10 @@ func unitOf(unit string) (string, func(float64) (*int64, *float64)) {
 func nanoseconds(seconds float64) (*int64, *float64) {
 	ns := seconds * 1e9
 	if seconds < 1e-6 || ns > 1<<53 {
-		return nil, finite(ns, seconds)
+		return nil, &ns
 	}
 	n := int64(math.Round(ns))
 	return &n, nil
-}
-
-// finite is ns, or the largest float where it is none: no clock counts three hundred digits of seconds.
-func finite(ns, seconds float64) *float64 {
-	if math.IsInf(ns, 0) {
-		ns = math.MaxFloat64
-	}
-	return &ns
 }
 
 // whole is a number that has no fraction, up to what a float counts exactly.

@@ -3,7 +3,9 @@ package pyperf
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"github.com/flameox/flameox/evidence"
@@ -47,6 +49,12 @@ type warmup struct {
 
 // calibration says whether the process only found out how to measure.
 func (r *run) calibration() bool { return len(r.values) == 0 }
+
+// endless says whether a number of seconds is none of nanoseconds: no clock counts three hundred digits of them.
+func (r *run) endless() bool {
+	long := func(v float64) bool { return math.IsInf(v*1e9, 0) }
+	return slices.ContainsFunc(r.values, long) || slices.ContainsFunc(r.warmups, func(w warmup) bool { return long(w.value) })
+}
 
 // metadata is what is used of pyperf's; nil is not there.
 type metadata struct {
@@ -189,6 +197,9 @@ func (s *suite) benchmark(part raw, above metadata) (*benchmark, error) {
 		}
 		if err := s.producer(run.producer); err != nil {
 			return nil, err
+		}
+		if unit == "second" && run.endless() {
+			return nil, refuse(Contradiction, "benchmark %q has a value of more seconds than can be counted in nanoseconds", b.name)
 		}
 		s.values += int64(len(run.values))
 		s.warmups += int64(len(run.warmups))

@@ -111,7 +111,7 @@ func (k *Kind) Compile(inst *lang.Instance, c *kind.Compiler) (*kind.Compiled, e
 	}
 	n := c.Node(inst, nature, s)
 	n.Command = s.program.Display()
-	out := &kind.Compiled{Node: n, Value: extract.Source{Node: n, Provider: provider.Name()}, Results: program.ReadResults}
+	out := &kind.Compiled{Node: n, Session: s.program.Session(), Value: extract.Source{Node: n, Provider: provider.Name()}, Results: program.ReadResults}
 	if x, ok := provider.(providers.Extractor); ok {
 		options := inst.Nested["extract"]
 		if options == nil {
@@ -133,6 +133,7 @@ func (s *stage) Actions(ctx context.Context, in *graph.Results) ([]*graph.Action
 	if d := s.inst.Meta.Distinct; d != "" {
 		definition.Add("distinct", d)
 	}
+	definition.Entries = append(definition.Entries, s.program.Session().Facts()...)
 	facets := append(prepared.Facets(), definition)
 	library := &extract.Library{}
 	if r, ok := s.provider.(providers.Reader); ok {

@@ -31,6 +31,8 @@ type Compiled struct {
 	Value any
 	// Tokens says what the instance's runtime tokens stand for, by attribute.
 	Tokens map[string]Token
+	// Session is what others may join while a stage of the instance runs; nil where nothing runs.
+	Session *Session
 	// Results turns the node's records into the attributes that output and check read; nil where it has none.
 	Results func(records []*cache.Summary) (map[string]any, error)
 	// Implied are further nodes that come with the instance, where the language has instances of them (lang.Schema.Implies).

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/broker"
@@ -28,7 +29,9 @@ type PreparedLease interface {
 	Key() digest.Digest
 	// Start makes it stand and waits until it is ready. A *LeaseError says that it could not, which makes the attempt invalid; what it
 	// left is Released all the same, where the returned lease is not nil.
-	Start(ctx context.Context, t *graph.Task) (RunningLease, error)
+	//
+	// Its processes are sampled every so often; 0 for as often as is usual.
+	Start(ctx context.Context, t *graph.Task, every time.Duration) (RunningLease, error)
 }
 
 // RunningLease stands.

@@ -62,7 +62,7 @@ func (p *Prepared) startLeases(ctx context.Context, t *graph.Task, rec *cache.Re
 		}
 	}
 	for _, l := range p.order {
-		running, err := p.leases[l].Start(ctx, t)
+		running, err := p.leases[l].Start(ctx, t, p.program.session.Every(l))
 		if running != nil {
 			s.running[l] = running
 		}
@@ -152,8 +152,9 @@ type Process struct {
 }
 
 // Launch starts the program in the background: in dir, which has out/, home/ and tmp/, under a mark of its own. values are what its own tokens stand
-// for. It ends when ctx does.
-func (p *Prepared) Launch(ctx context.Context, t *graph.Task, dir, mark string, values map[string]string) (*Process, error) {
+// for. Its processes are sampled every so often; 0 for as
+// often as is usual. It ends when ctx does.
+func (p *Prepared) Launch(ctx context.Context, t *graph.Task, dir, mark string, every time.Duration, values map[string]string) (*Process, error) {
 	if err := p.verify(ctx); err != nil {
 		return nil, err
 	}
@@ -184,7 +185,7 @@ func (p *Prepared) Launch(ctx context.Context, t *graph.Task, dir, mark string, 
 		out.Result, out.Err = t.Store.Broker.Run(ctx, broker.Command{
 			Argv: argv, Executable: start, Dir: filepath.Join(p.program.project.Root, filepath.FromSlash(p.program.Dir)), Env: env, Mark: mark,
 			Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
-			Grace: d.Grace, OutputLimit: d.OutputLimit, MemoryLimit: d.MemoryLimit, Staging: dir,
+			Grace: d.Grace, OutputLimit: d.OutputLimit, MemoryLimit: d.MemoryLimit, Staging: dir, SampleEvery: every,
 		})
 	}()
 	return out, nil

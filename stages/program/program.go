@@ -51,6 +51,7 @@ type Program struct {
 	target  *target.Target // nil where none is declared
 	project *kind.Project
 	tokens  map[string]kind.Token
+	session *kind.Session // what runs beside it; nil where nothing may
 }
 
 // New checks a declaration. Errors name the argument.
@@ -99,7 +100,7 @@ func New(d Declared, c *kind.Compiler) (*Program, error) {
 // With is the program with other arguments, more variables and no other change: what a provider makes of a workload.
 func (p *Program) With(argv []string, env map[string]string, c *kind.Compiler) *Program {
 	q := *p
-	q.Command = argv
+	q.Command, q.session = argv, nil
 	if len(env) > 0 {
 		q.Env = map[string]string{}
 		for k, v := range p.Env {
@@ -110,6 +111,16 @@ func (p *Program) With(argv []string, env map[string]string, c *kind.Compiler) *
 		}
 	}
 	return q.with(c)
+}
+
+// Session is the program's, for others to join: what runs of it is a session of its own.
+func (p *Program) Session() *kind.Session {
+	if p.session == nil {
+		c := &canonical{p: p, index: map[string]int{}}
+		p.commandFacet(c)
+		p.session = &kind.Session{Leases: c.leases}
+	}
+	return p.session
 }
 
 func (p *Program) with(c *kind.Compiler) *Program {

@@ -91,7 +91,7 @@ func (p *Prepared) runBeside(ctx context.Context, t *graph.Task, rec *cache.Reco
 		Argv: argv, Executable: start, Dir: rec.Dir, Env: env, Mark: t.Mark,
 		Stdout: filepath.Join(t.Dir, "stdout"), Stderr: filepath.Join(t.Dir, "stderr"),
 		Timeout: d.Timeout, Grace: d.Grace, OutputLimit: d.OutputLimit, MemoryLimit: d.MemoryLimit,
-		Staging: t.Dir,
+		Staging: t.Dir, SampleEvery: p.program.session.Every(nil),
 	})
 	leaseEnded := lost()
 	if contention != nil && err == nil {

@@ -35,12 +35,12 @@ func (p *prepared) Facts() []facet.Entry { return p.facts }
 func (p *prepared) Key() digest.Digest   { return p.key }
 
 // Start starts the server, or takes the one that stands, and waits until it is ready.
-func (p *prepared) Start(ctx context.Context, t *graph.Task) (kind.RunningLease, error) {
+func (p *prepared) Start(ctx context.Context, t *graph.Task, every time.Duration) (kind.RunningLease, error) {
 	switch {
 	case p.program == nil:
 		return p.existing(ctx)
 	case p.server.options.Lease != "shared":
-		proc, err := p.launch(ctx, t, filepath.Join(t.Dir, "server-"+p.key.Short()), t.Mark+"."+p.key.Short())
+		proc, err := p.launch(ctx, t, filepath.Join(t.Dir, "server-"+p.key.Short()), t.Mark+"."+p.key.Short(), every)
 		if proc == nil {
 			return nil, err
 		}
@@ -48,7 +48,7 @@ func (p *prepared) Start(ctx context.Context, t *graph.Task) (kind.RunningLease,
 	}
 	standing, err := p.server.project.Shared.Get(p.key, func() (kind.Standing, error) {
 		run := t.Store.Cache.NewRunID()
-		proc, err := p.launch(context.WithoutCancel(ctx), t, filepath.Join(t.Store.Dir, "tmp", run), t.Store.Broker.Mark(run))
+		proc, err := p.launch(context.WithoutCancel(ctx), t, filepath.Join(t.Store.Dir, "tmp", run), t.Store.Broker.Mark(run), every)
 		if err != nil && proc != nil {
 			err = errors.Join(err, proc.Stop())
 		}
@@ -72,7 +72,7 @@ type process struct {
 
 // launch starts the server in a private folder and waits until it is ready. Where it does not become so the error is a *kind.LeaseError; the process,
 // if it is not nil, is to be stopped.
-func (p *prepared) launch(ctx context.Context, t *graph.Task, dir, mark string) (*process, error) {
+func (p *prepared) launch(ctx context.Context, t *graph.Task, dir, mark string, every time.Duration) (*process, error) {
 	at, err := p.server.listen()
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (p *prepared) launch(ctx context.Context, t *graph.Task, dir, mark string) 
 	}
 	// An interrupt ends what is measured first, then its server.
 	run, end := context.WithCancel(context.WithoutCancel(ctx))
-	started, err := p.program.Launch(run, t, dir, mark, map[string]string{selfPort: at.port})
+	started, err := p.program.Launch(run, t, dir, mark, every, map[string]string{selfPort: at.port})
 	if err != nil {
 		end()
 		return nil, err

@@ -94,6 +94,8 @@ type Action struct {
 	// For names the upstream run whose evidence this action makes, if any; it becomes a link.
 	For      string
 	Provider string // of the link
+	// Blocked says why this machine cannot run it although its key is known, so that a result made elsewhere stands; nil where it can.
+	Blocked *BlockedError
 }
 
 // MovedError says that a file changed between the making of a key and the start of what it is the key of. Nothing was started; the

@@ -216,6 +216,12 @@ func (p *Planner) decide(ctx context.Context, n *Node) (*Decision, error) {
 		d.State = Run
 	}
 	if missing > 0 && d.State != Excluded {
+		for i, s := range d.slots {
+			if b := actions[i].Blocked; b != nil && s.missing > 0 {
+				d.State, d.Block, d.Reasons = Blocked, b, nil
+				return d, nil
+			}
+		}
 		p.explain(d)
 		p.estimate(d)
 	}

@@ -11,7 +11,7 @@ import (
 const secretWord = "hunter2"
 
 // everything that diagnostics can show about a source: as text and as JSON.
-func shownOf(t *testing.T, c *Config, diags hcl.Diagnostics) string {
+func shownOf(t testing.TB, c *Config, diags hcl.Diagnostics) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := RenderJSON(&b, diags, c.Files); err != nil {

@@ -11,7 +11,9 @@ import (
 	"github.com/flameox/flameox/evidence/publish"
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/cache"
+	"github.com/flameox/flameox/graph/gc"
 	"github.com/flameox/flameox/internal/digest"
+	"github.com/flameox/flameox/internal/vfs"
 	"github.com/flameox/flameox/stages/program"
 )
 
@@ -19,9 +21,13 @@ import (
 // extraction that is linked to it, and what the engine sampled while it ran. What cannot be read is left out and in the report; the
 // store then knows which of it is damaged, so that the next plan finds the evidence lost. The caller holds the append lock of the view.
 func Publish(ctx context.Context, s *graph.Store) (publish.Report, error) {
-	report, err := publish.New(filepath.Join(s.Dir, "evidence"), s.Now).Publish(ctx, desired(s))
+	collected, err := gc.Collected(vfs.OS{}, s.Dir)
+	if err != nil {
+		return publish.Report{}, fmt.Errorf("publish: %w", err)
+	}
+	report, err := publish.New(filepath.Join(s.Dir, "evidence"), s.Now).Publish(ctx, desired(s, collected))
 	for _, l := range report.LeftOut {
-		if l.Lost {
+		if l.Lost && !l.Given {
 			// A disk that changes bytes leaves size and times as they were; a store that trusts those would never look again.
 			s.CAS.Verify(l.Digest)
 		}
@@ -32,7 +38,8 @@ func Publish(ctx context.Context, s *graph.Store) (publish.Report, error) {
 // rowVersion is raised whenever row makes another row of the same records: then every row is published anew.
 const rowVersion = 2
 
-func desired(s *graph.Store) publish.Desired {
+// desired is what should be published. What runs gave up to a collection is not missed.
+func desired(s *graph.Store, collected map[string]bool) publish.Desired {
 	d := publish.Desired{}
 	byRun := map[string]*cache.Summary{}
 	for _, r := range s.Cache.All() {
@@ -53,9 +60,9 @@ func desired(s *graph.Store) publish.Desired {
 				continue
 			}
 			extractions += fmt.Sprintf(" %s %d", x.Run, x.Revision)
-			d.Parts = append(d.Parts, parts(s, r.Run, l.Provider, x)...)
+			d.Parts = append(d.Parts, parts(s, r.Run, l.Provider, x, collected)...)
 		}
-		d.Parts = append(d.Parts, parts(s, r.Run, "flameox", r)...)
+		d.Parts = append(d.Parts, parts(s, r.Run, "flameox", r, collected)...)
 		// The row follows from the record, its revision, and the extractions that say how complete its evidence is.
 		d.Runs = append(d.Runs, publish.RunRef{
 			Run: r.Run, From: r.Address,
@@ -68,10 +75,10 @@ func desired(s *graph.Store) publish.Desired {
 
 // parts are the table parts among the outputs of from, under the run that they are evidence of. Whether they can be read is not
 // looked at: what is published already stays visible when its blob is lost, and the publisher examines what is new.
-func parts(s *graph.Store, run, provider string, from *cache.Summary) (out []publish.Part) {
+func parts(s *graph.Store, run, provider string, from *cache.Summary, collected map[string]bool) (out []publish.Part) {
 	for _, o := range from.Outputs {
 		if table, ok := strings.CutPrefix(o.Role, program.RoleTable); ok {
-			out = append(out, publish.Part{Run: run, Table: table, Provider: provider, Path: s.CAS.Path(o.Digest), Digest: o.Digest, From: from.Address})
+			out = append(out, publish.Part{Run: run, Table: table, Provider: provider, Path: s.CAS.Path(o.Digest), Digest: o.Digest, From: from.Address, Given: collected[from.Run]})
 		}
 	}
 	return out

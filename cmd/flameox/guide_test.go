@@ -61,6 +61,7 @@ var differing = []struct {
 	{regexp.MustCompile(`( ago, )\S+?(\):)`), "${1}HOST$2"},
 	{regexp.MustCompile(`\d+(\.\d+)? (h|m|s|ms|µs|B|KiB|MiB)\b( \d+ (m|s|ms)\b)?`), "N"},
 	{regexp.MustCompile(`\d+\.\d+|\d{4,}`), "N"},
+	{regexp.MustCompile(`\s+contention$`), ""}, // others were busy meanwhile
 	{regexp.MustCompile(`\s+`), " "},
 }
 

@@ -20,6 +20,7 @@ type Part struct {
 	Path     string        // of the immutable file; only read where the part is not published yet
 	Digest   digest.Digest // of its content
 	From     string        // address of the stage that made it; only messages say it
+	Given    bool          // it was given up on purpose: that it is missing is nothing to tell
 }
 
 // RunRef is one row of the runs table that should be visible. Digest changes when the row does.
@@ -67,6 +68,7 @@ type source struct {
 	digest digest.Digest
 	path   string // "" of a row of the runs table
 	from   string
+	given  bool
 }
 
 // byTable sorts the desired parts by table, and says which could be part of no view. Records can be of another version, so one that
@@ -82,10 +84,10 @@ func (d *Desired) byTable() (map[string][]source, []LeftOut) {
 	}
 	all := make([]named, 0, len(d.Parts)+len(d.Runs))
 	for _, p := range d.Parts {
-		all = append(all, named{p.Table, source{key{p.Run, p.Provider}, p.Digest, p.Path, p.From}})
+		all = append(all, named{p.Table, source{key{p.Run, p.Provider}, p.Digest, p.Path, p.From, p.Given}})
 	}
 	for _, r := range d.Runs {
-		all = append(all, named{evidence.RunsTable, source{key{run: r.Run}, r.Digest, "", r.From}})
+		all = append(all, named{evidence.RunsTable, source{key{run: r.Run}, r.Digest, "", r.From, false}})
 	}
 	count := make(map[full]int, len(all))
 	for _, s := range all {

@@ -19,9 +19,10 @@ type LeftOut struct {
 	Provider string        `json:"provider,omitempty"` // "" of a row of the runs table
 	From     string        `json:"from,omitempty"`     // address of the stage that made it
 	Digest   digest.Digest `json:"digest"`
-	Lost     bool          `json:"lost,omitempty"` // its file is gone or holds other bytes than Digest says
-	Why      string        `json:"why"`            // a clause
-	Try      string        `json:"try"`            // what helps, a clause
+	Lost     bool          `json:"lost,omitempty"`  // its file is gone or holds other bytes than Digest says
+	Given    bool          `json:"given,omitempty"` // it was given up on purpose: nobody is told
+	Why      string        `json:"why"`             // a clause
+	Try      string        `json:"try"`             // what helps, a clause
 }
 
 // String says what was left out, why, and what to do.
@@ -41,15 +42,21 @@ const mostWarnings = 5
 
 // Warnings tells people what is left out: in full where it is news, as a number where it was said before.
 func (r Report) Warnings() []string {
-	lines := warnings(r.NewlyOut)
-	if n := len(r.LeftOut) - len(r.NewlyOut); n > 0 {
+	news := missed(r.NewlyOut)
+	lines := warnings(news)
+	if n := len(missed(r.LeftOut)) - len(news); n > 0 {
 		lines = append(lines, fmt.Sprintf("the published evidence is still without %s that an earlier apply left out; `flameox query` names them", parts(n)))
 	}
 	return lines
 }
 
 // Warnings tells people what the generation is without.
-func (g *Generation) Warnings() []string { return warnings(g.m.LeftOut) }
+func (g *Generation) Warnings() []string { return warnings(missed(g.m.LeftOut)) }
+
+// missed are those that nobody gave up.
+func missed(list []LeftOut) []LeftOut {
+	return slices.DeleteFunc(slices.Clone(list), func(l LeftOut) bool { return l.Given })
+}
 
 func warnings(list []LeftOut) (lines []string) {
 	for _, l := range list[:min(len(list), mostWarnings)] {
@@ -80,7 +87,7 @@ func leftOut(table string, s source, why, try string) LeftOut {
 	if runes := []rune(why); len(runes) > most {
 		why = string(runes[:most]) + "…"
 	}
-	return LeftOut{Table: table, Run: s.run, Provider: s.provider, From: s.from, Digest: s.digest, Why: why, Try: try}
+	return LeftOut{Given: s.given, Table: table, Run: s.run, Provider: s.provider, From: s.from, Digest: s.digest, Why: why, Try: try}
 }
 
 // again says how a stage is run although its result stands.

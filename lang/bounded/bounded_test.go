@@ -129,8 +129,8 @@ func TestForExpressionsMeanTheSameAndEnd(t *testing.T) {
 		}
 	}
 	for src, want := range map[string]string{
-		`[for i in many : [for j in many : [for k in many : k]]]`: "2000000 rounds",
-		`[for i in many : [for j in many : j if false]]`:          "2000000 rounds",
+		`[for i in many : [for j in many : [for k in many : k]]]`: "1000000 rounds",
+		`[for i in many : [for j in many : j if false]]`:          "1000000 rounds",
 		`"%{ for i in many }${mega}%{ endfor }"`:                  "64 MiB",
 		`[for i in many : "${mega}${i}"]`:                         "64 MiB",
 		`[for i in many : nope]`:                                  "nope",

@@ -11,7 +11,7 @@ import (
 
 // The bounds of one evaluation.
 const (
-	MaxRounds   = 2_000_000 // of all its for expressions together
+	MaxRounds   = 1_000_000 // of all its for expressions together
 	maxLoopText = 64 << 20  // bytes of the texts that they make
 )
 

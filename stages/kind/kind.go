@@ -64,10 +64,12 @@ type Project struct {
 	Stat      *cas.StatCache
 	Providers *providers.Registry
 	HostClass map[string]string // name → value, part of the key of measurements
-	Environ   map[string]string // the caller's environment
-	Self      string            // this binary, for extraction workers
-	Memo      *Memo             // of one look at the project's files
-	Shared    Pool              // servers that stand for longer than one stage
+	// Observe looks at the machine's class again, after something has run on it.
+	Observe func() map[string]string
+	Environ map[string]string // the caller's environment
+	Self    string            // this binary, for extraction workers
+	Memo    *Memo             // of one look at the project's files
+	Shared  Pool              // servers that stand for longer than one stage
 	// Secret is the value of a sensitive variable, for the moment a process starts. It goes nowhere else.
 	Secret func(name string) (string, bool)
 

@@ -14,7 +14,9 @@ import (
 	"github.com/flameox/flameox/providers/command"
 	"github.com/flameox/flameox/providers/gobench"
 	"github.com/flameox/flameox/providers/memray"
+	"github.com/flameox/flameox/providers/node"
 	"github.com/flameox/flameox/providers/pprof"
+	"github.com/flameox/flameox/providers/pyperf"
 	"github.com/flameox/flameox/stages"
 	"github.com/flameox/flameox/stages/workspace"
 )
@@ -35,7 +37,7 @@ func Version() string {
 
 // Providers are the producers this binary knows.
 func Providers() *providers.Registry {
-	return providers.New(command.Provider{}, gobench.Provider{}, memray.Provider{}, pprof.Provider{})
+	return providers.New(command.Provider{}, gobench.Provider{}, memray.Provider{}, node.Provider{}, pprof.Provider{}, pyperf.Provider{})
 }
 
 // Open opens the workspace that the global flags name, for a command that only reads: it steps back while something is measured.

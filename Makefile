@@ -5,13 +5,32 @@ GO          ?= go
 # Pinned: a newer staticcheck may complain about what an older one accepted.
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all build check test bench demo fmt generate clean
+.PHONY: all build man install check test bench demo fmt generate clean
 
 all: build
 
 # Without a C compiler Go builds without cgo; everything then works but `flameox query`.
 build:
 	$(GO) build -trimpath -ldflags='-s -w' -o bin/flameox ./cmd/flameox
+
+# A manual page for the program and one for each command, made from the commands themselves.
+man: build
+	@mkdir -p bin/man
+	bin/flameox man > bin/man/flameox.1
+	@bin/flameox man -list | while read -r command; do \
+		bin/flameox man $$command > "bin/man/flameox-$$(echo "$$command" | tr ' ' -).1" || exit 1; \
+	done
+
+PREFIX ?= /usr/local
+
+install: man
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
+		$(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	install -m 755 bin/flameox $(DESTDIR)$(PREFIX)/bin/flameox
+	install -m 644 bin/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	bin/flameox completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/flameox
+	bin/flameox completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_flameox
+	bin/flameox completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/flameox.fish
 
 fmt:
 	gofmt -w .

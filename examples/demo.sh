@@ -109,3 +109,38 @@ expect 0 query "
 
 heading '12. Every run is kept; these made the evidence'
 expect 0 runs -limit 5
+
+# The other languages, where their interpreters are. With FLAMEOX_DEMO_ALL=1 all of them have to be there; the network does not.
+missing() {
+	[ -z "${FLAMEOX_DEMO_ALL:-}" ] || fail "$1, and FLAMEOX_DEMO_ALL is set"
+	printf 'Left out: %s.\n' "$1"
+}
+
+example() {
+	cp -R "$here/$1" "$work/$1"
+	cd "$work/$1"
+	git init -q .
+	git add .
+}
+
+heading '13. Node: V8 profiles, and a server that is watched while it is asked'
+if command -v node >/dev/null; then
+	example node
+	expect 0 apply
+	runs_nothing
+else
+	missing 'node is not installed'
+fi
+
+heading '14. Python: an environment of locked packages, pyperf, memray'
+if ! python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 9))' 2>/dev/null; then
+	missing 'there is no python3 of 3.9 or newer with venv (Debian: python3-venv)'
+elif ! python3 -m pip --version >/dev/null 2>&1; then
+	missing 'python3 has no pip (Debian: python3-pip)'
+elif ! python3 -m pip download -q --no-deps -d "$work/reach" pyperf >/dev/null 2>&1; then
+	printf 'Left out: the package index cannot be reached.\n'
+else
+	example python
+	expect 0 apply
+	runs_nothing
+fi

@@ -17,6 +17,7 @@ type PlanDocument struct {
 	Created       time.Time         `json:"created"`
 	Experiment    string            `json:"experiment"` // folder below the project root
 	HostClass     map[string]string `json:"host_class"`
+	Host          string            `json:"host,omitempty"`           // of plan -host: the machine it was made for as if on it
 	Variables     []string          `json:"variables,omitempty"`      // as given with -var: name=value
 	VariableFiles []string          `json:"variable_files,omitempty"` // as given with -var-file
 	Withheld      []string          `json:"withheld,omitempty"`       // sensitive variables that were given with -var: apply needs them again
@@ -25,6 +26,7 @@ type PlanDocument struct {
 	Replace       []string          `json:"replace,omitempty"`
 	Summary       PlanSummary       `json:"summary"`
 	Stages        []PlannedStage    `json:"stages"`
+	Servers       []PlannedServer   `json:"servers,omitempty"` // that will be started
 	Trees         []PlannedTree     `json:"trees,omitempty"` // of a saved plan: the files behind the sources of what is to run
 	// Digest is over the document without it, so that an edited file is noticed.
 	Digest digest.Digest `json:"digest,omitzero"`
@@ -61,6 +63,12 @@ type PlannedStage struct {
 	Estimate int64            `json:"estimate_ns,omitempty"`
 	Keys     []digest.Digest  `json:"keys,omitempty"`
 	Manifest []facet.Manifest `json:"manifests,omitempty"` // of what is to run, so that a refusal can say what moved
+}
+
+// PlannedServer is a server and how many of the stages that run, or may, have it started.
+type PlannedServer struct {
+	Address string `json:"address"`
+	Stages  int    `json:"stages"`
 }
 
 // PlannedTree is a tree by its files, so that a refusal can name those that moved.
@@ -111,6 +119,7 @@ func (p *Plan) Document(s *Store, hostClass map[string]string) *PlanDocument {
 		Format: PlanFormat, Flameox: s.Version, Created: s.Now().UTC(), Experiment: s.Experiment,
 		HostClass: hostClass, Summary: p.Summary(), Stages: []PlannedStage{},
 	}
+	doc.Servers = p.servers()
 	for _, d := range p.Decisions {
 		st := PlannedStage{
 			Address: d.Node.Address.String(), Kind: d.Node.Kind, State: d.State, Reasons: d.Reasons,
@@ -133,4 +142,34 @@ func (p *Plan) Document(s *Store, hostClass map[string]string) *PlanDocument {
 		doc.Stages = append(doc.Stages, st)
 	}
 	return doc
+}
+
+// servers are the servers that stages which run stand on, in the order of the graph.
+func (p *Plan) servers() (out []PlannedServer) {
+	count := map[*Node]int{}
+	for _, d := range p.Decisions {
+		if d.State != Run && d.State != TopUp && d.State != MayRun {
+			continue
+		}
+		seen := map[*Node]bool{}
+		var visit func(n *Node)
+		visit = func(n *Node) {
+			for _, u := range n.Deps {
+				if u.Stage != nil || seen[u] { // what computes something has servers of its own
+					continue
+				}
+				if seen[u] = true; u.Lease {
+					count[u]++
+				}
+				visit(u)
+			}
+		}
+		visit(d.Node)
+	}
+	for _, n := range p.Graph.Nodes {
+		if count[n] > 0 {
+			out = append(out, PlannedServer{n.Address.String(), count[n]})
+		}
+	}
+	return out
 }

@@ -54,6 +54,7 @@ type Node struct {
 	After     []*Node // what only has to be done before: nothing of it enters the key, and its being stale makes nothing else stale
 	Attempts  int     // valid results wanted; 1 for a pure stage
 	Exclusive bool    // runs alone, under the machine's measuring lock
+	Lease     bool    // is started for those that use it: a server
 	Reuse     Reuse
 	// MaxContention is the share of the machine, from 0 to 1, that others may use meanwhile; beyond it an attempt is not valid and is made
 	// again, contentionRetries times at most. 0 for any.

@@ -39,7 +39,7 @@ func TestHostileFilesAreClearErrors(t *testing.T) {
 		if len(diags) == 0 || diags[0].Summary != string(tc.want) || x == nil {
 			t.Errorf("%s: %.500s", name, show(diags, c))
 		}
-		if d := time.Since(start); d > 10*time.Second {
+		if d := time.Since(start); d > time.Minute {
 			t.Errorf("%s took %v", name, d)
 		}
 	}
@@ -94,7 +94,7 @@ func TestThousandsOfErrorsAreFoundQuicklyAndShownInPart(t *testing.T) {
 		if n := strings.Count(b.String(), "Error: "); n != 10 || !strings.Contains(b.String(), " more.\n") || !strings.Contains(b.String(), " errors.\n") {
 			t.Errorf("%s: %d shown:\n%s", name, n, b.String())
 		}
-		if d := time.Since(start); d > 10*time.Second {
+		if d := time.Since(start); d > time.Minute {
 			t.Errorf("%s took %v", name, d)
 		}
 	}
@@ -160,7 +160,7 @@ func FuzzLoad(f *testing.F) {
 		c, diags := Load(dir, reg, Input{Values: Values{Environ: []string{"FLAMEOX_VAR_v=[\"x\"]"}}})
 		x, more := c.Expand()
 		diags = append(diags, more...)
-		if d := time.Since(start); d > 5*time.Second {
+		if d := time.Since(start); d > 30*time.Second {
 			t.Errorf("took %v", d)
 		}
 		for _, o := range x.Outputs {

@@ -86,6 +86,7 @@ type Invocation struct {
 	Argv        []string
 	Env         map[string]string // added to the workload's
 	Outputs     []DeclaredOutput
+	Programs    []string // further programs that it starts, by the name it looks them up with or a path: their content is in the key
 	Collectors  []Collector
 	Scope       Scope
 	Limitations []evidence.Limitation
@@ -197,6 +198,7 @@ type Format struct {
 // Prober names what the resolved executable is. It reads the result of a bounded probe that the engine ran.
 type Prober interface {
 	Provider
-	// Probe returns the argv that makes the executable say its version, and how to read the answer.
+	// Probe returns the argv that makes the executable say its version, and how to read the answer. An error beside a version says that
+	// this version cannot be used; without one, that what was asked has no producer.
 	Probe(argv []string) (probe []string, version func(stdout, stderr []byte) (string, error))
 }

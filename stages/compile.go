@@ -14,6 +14,7 @@ import (
 	"github.com/flameox/flameox/stages/capture"
 	"github.com/flameox/flameox/stages/environment"
 	"github.com/flameox/flameox/stages/extract"
+	"github.com/flameox/flameox/stages/host"
 	"github.com/flameox/flameox/stages/imports"
 	"github.com/flameox/flameox/stages/kind"
 	"github.com/flameox/flameox/stages/sample"
@@ -25,7 +26,7 @@ import (
 // Kinds are all stage kinds.
 func Kinds(reg *providers.Registry) []kind.Kind {
 	return []kind.Kind{
-		target.Kind{}, environment.Kind{}, build.Kind{}, server.Kind{}, workload.Kind{},
+		target.Kind{}, host.Kind{}, environment.Kind{}, build.Kind{}, server.Kind{}, workload.Kind{},
 		capture.New(reg), sample.Kind{}, extract.New(reg), imports.Kind{Providers: reg},
 	}
 }

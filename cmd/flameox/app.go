@@ -11,6 +11,7 @@ import (
 
 	"github.com/flameox/flameox/cmd/flameox/internal/completion"
 	"github.com/flameox/flameox/cmd/flameox/internal/configure"
+	"github.com/flameox/flameox/cmd/flameox/internal/machine"
 	"github.com/flameox/flameox/cmd/flameox/internal/manual"
 	"github.com/flameox/flameox/cmd/flameox/internal/storage"
 )
@@ -44,6 +45,7 @@ func newApp() *cli.App {
 			runsCommand(), showCommand(), diffCommand(), logsCommand(), artifactsCommand(), shellCommand(),
 			queryCommand(), tablesCommand(),
 			configure.Validate(), configure.Fmt(), configure.Schema(tablesCommand()), configure.Console(), configure.Init(), configure.Lock(), storage.Fsck(), versionCommand(),
+			machine.Host(),
 			storage.GC(), storage.Restore(), storage.Pin(), storage.Unpin(), storage.Pins(), storage.Recover(), storage.Bundle(), storage.Evidence(),
 			completion.Command(), completion.Answering(), manual.Command(),
 		},

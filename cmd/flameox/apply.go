@@ -36,7 +36,7 @@ func applyCommand() *cli.Command {
 			"  flameox apply -target build.bench\n" +
 			"  flameox apply -replace 'capture.gobench.sort:impl=merge,n=1000'",
 		Flags: append([]cli.Flag{
-			&cli.IntFlag{Name: "parallelism", Aliases: []string{"max-parallel"}, Value: runtime.NumCPU(), Usage: "run at most `N` stages at once; measurements run alone whatever it is"},
+			&cli.IntFlag{Name: "parallelism", Aliases: []string{"max-parallel"}, Value: runtime.NumCPU(), DefaultText: "the number of CPUs", Usage: "run at most `N` stages at once; measurements run alone whatever it is"},
 			&cli.BoolFlag{Name: "fail-fast", Usage: "start nothing more after a failure"},
 			cmdline.NoShortcutFlag, cmdline.JSONFlag,
 		}, cmdline.SelectFlags...),

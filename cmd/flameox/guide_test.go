@@ -101,6 +101,7 @@ func TestWhatTheGuideShowsIsComparedAndNotPassedOver(t *testing.T) {
 }
 
 func TestTheGuideIsTrue(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("measures")
 	}
@@ -216,6 +217,7 @@ func job(t *testing.T, dir string, env []string, steps []step) (codes map[string
 }
 
 func TestTheWorkflowMeasuresInAShallowCloneAndItsGateFails(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("measures")
 	}

@@ -91,6 +91,7 @@ var before = map[string]string{
 }
 
 func TestEveryCommandHasExamplesAndTheyWork(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("measures the quickstart")
 	}

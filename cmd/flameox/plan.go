@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
+	"github.com/flameox/flameox/cmd/flameox/internal/machine"
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/internal/address"
 	"github.com/flameox/flameox/internal/flags"
@@ -29,11 +30,12 @@ func planCommand() *cli.Command {
 			"  flameox plan\n" +
 			"  flameox plan -target 'capture.gobench.*'\n" +
 			"  flameox plan -detailed-exitcode || echo stale\n" +
+			"  flameox plan -host bench-7   # what stands there, and how long the rest takes there\n" +
 			"  flameox plan -out plan.json && flameox apply plan.json",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "out", Usage: "save the plan to `FILE`"},
 			&cli.BoolFlag{Name: "detailed-exitcode", Usage: "exit 2 where there is work to do"},
-			cmdline.NoShortcutFlag, cmdline.JSONFlag,
+			machine.AsFlag, cmdline.NoShortcutFlag, cmdline.JSONFlag,
 		}, cmdline.SelectFlags...),
 		Action: runPlan,
 	}
@@ -52,11 +54,18 @@ func runPlan(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	as, err := machine.PlanAs(c, w, loaded)
+	if err != nil {
+		return err
+	}
 	plan, _, err := makePlan(c, w, loaded, sel)
 	if err != nil {
 		return err
 	}
 	doc := planDocument(c, w, plan)
+	if as != nil {
+		doc.Host = as.Name
+	}
 	if out := c.String("out"); out != "" {
 		if err := savePlan(c, w, loaded, sel, doc, out); err != nil {
 			return err
@@ -66,7 +75,7 @@ func runPlan(c *cli.Context) error {
 		if err := cmdline.JSON(c, doc); err != nil {
 			return err
 		}
-	} else if err := printPlan(c, w.Store, plan, c.String("out")); err != nil {
+	} else if err := printPlan(c, w.Store, plan, as, c.String("out")); err != nil {
 		return err
 	}
 	if c.Bool("detailed-exitcode") && plan.Stale() {

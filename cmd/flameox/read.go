@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -16,6 +17,7 @@ import (
 	"github.com/flameox/flameox/internal/flags"
 	"github.com/flameox/flameox/internal/suggest"
 	"github.com/flameox/flameox/lang/units"
+	"github.com/flameox/flameox/providers"
 	"github.com/flameox/flameox/stages/program"
 )
 
@@ -160,12 +162,12 @@ func showPlan(c *cli.Context, path string) error {
 func logsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "logs", Usage: "print what a run wrote to its standard streams", ArgsUsage: "RUN|ADDRESS",
-		Description: "Without -stream both, standard error behind standard output.\n\n" +
+		Description: "Without -stream all of them: standard output, standard error, and the logs of the servers that stood beside the run, such as server.api.stderr.\n\n" +
 			"Examples:\n" +
 			"  flameox logs build.bench\n" +
 			"  flameox logs -stream stdout 'capture.gobench.sort:impl=merge,n=1000'",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "stream", Usage: "only `STREAM`: stdout or stderr"},
+			&cli.StringFlag{Name: "stream", Usage: "only `STREAM`: stdout, stderr, or one of a server"},
 			cmdline.SensitiveFlag,
 		},
 		Action: func(c *cli.Context) error {
@@ -173,9 +175,6 @@ func logsCommand() *cli.Command {
 				return flags.Usage(c, "logs takes one run or address")
 			}
 			stream := c.String("stream")
-			if stream != "" && stream != program.RoleStdout && stream != program.RoleStderr {
-				return flags.Usage(c, "-stream is %q; give stdout or stderr", stream)
-			}
 			w, err := cmdline.Open(c)
 			if err != nil {
 				return err
@@ -193,16 +192,25 @@ func logsCommand() *cli.Command {
 }
 
 func printLogs(c *cli.Context, s *graph.Store, rec *cache.Record, stream string) error {
-	if len(rec.Argv) == 0 {
-		return fmt.Errorf("run %s started no process, so it has no streams", rec.Run)
-	}
-	if !slices.ContainsFunc(rec.Outputs, func(o cache.Output) bool { return o.Name == program.RoleStdout || o.Name == program.RoleStderr }) {
-		return fmt.Errorf("run %s has no streams, because its program was not started: %s", rec.Run, invalidText(rec))
-	}
+	var streams []cache.Output
+	var names []string
 	for _, o := range rec.Outputs {
-		if o.Name != program.RoleStdout && o.Name != program.RoleStderr || stream != "" && o.Name != stream {
-			continue
+		if o.Name == program.RoleStdout || o.Name == program.RoleStderr || o.Role == providers.RoleLog {
+			names = append(names, o.Name)
+			if stream == "" || o.Name == stream {
+				streams = append(streams, o)
+			}
 		}
+	}
+	switch {
+	case len(names) == 0 && len(rec.Argv) == 0:
+		return fmt.Errorf("run %s started no process, so it has no streams", rec.Run)
+	case len(names) == 0:
+		return fmt.Errorf("run %s has no streams, because its program was not started: %s", rec.Run, invalidText(rec))
+	case len(streams) == 0:
+		return fmt.Errorf("run %s has no stream %q; it has %s", rec.Run, stream, strings.Join(names, ", "))
+	}
+	for _, o := range streams {
 		r, err := s.CAS.Open(o.Digest)
 		if err != nil {
 			return fmt.Errorf("%s of run %s is lost: %w", o.Name, rec.Run, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/flameox/flameox/internal/digest"
 	"github.com/flameox/flameox/internal/host"
 	"github.com/flameox/flameox/internal/view"
+	declared "github.com/flameox/flameox/stages/host"
 )
 
 var viewStates = map[graph.State]view.State{
@@ -22,7 +23,8 @@ var viewStates = map[graph.State]view.State{
 	graph.Blocked: view.Blocked, graph.Excluded: view.Excluded,
 }
 
-func printPlan(c *cli.Context, s *graph.Store, p *graph.Plan, saved string) error {
+// printPlan prints a plan; as is the machine that it was made for, nil for this one.
+func printPlan(c *cli.Context, s *graph.Store, p *graph.Plan, as *declared.Machine, saved string) error {
 	at := map[string]view.Where{}
 	for _, d := range p.Decisions {
 		if n := len(d.Records); n > 0 && d.State == graph.Cached {
@@ -32,11 +34,18 @@ func printPlan(c *cli.Context, s *graph.Store, p *graph.Plan, saved string) erro
 	}
 	v := planView(p.Document(s, nil), at)
 	v.Saved = saved
+	if as != nil {
+		v.On, v.Class = as.Name, host.Describe(as.Class, ", ")
+	}
 	return v.Write(c.App.Writer, cmdline.View(c))
 }
 
 func printPlanDocument(c *cli.Context, doc *graph.PlanDocument) error {
-	return planView(doc, nil).Write(c.App.Writer, cmdline.View(c))
+	v := planView(doc, nil)
+	if doc.Host != "" {
+		v.On, v.Class = doc.Host, host.Describe(doc.HostClass, ", ")
+	}
+	return v.Write(c.App.Writer, cmdline.View(c))
 }
 
 // planView groups the stages by block, in the order in which blocks first appear; where says when and on what host the result of a
@@ -62,6 +71,15 @@ func planView(doc *graph.PlanDocument, where map[string]view.Where) *view.Plan {
 			v.Blocks = append(v.Blocks, view.Block{Name: block})
 		}
 		v.Blocks[i].Instances = append(v.Blocks[i].Instances, inst)
+	}
+	for _, s := range doc.Servers {
+		block, key := splitAddress(s.Address)
+		inst := view.Instance{Key: key, State: view.Start, Because: []view.Because{{Fact: "for " + view.Plural(s.Stages, "stage", "stages")}}}
+		if n := len(v.Blocks); n > 0 && v.Blocks[n-1].Name == block {
+			v.Blocks[n-1].Instances = append(v.Blocks[n-1].Instances, inst)
+		} else {
+			v.Blocks = append(v.Blocks, view.Block{Name: block, Instances: []view.Instance{inst}})
+		}
 	}
 	return v
 }
@@ -166,7 +184,7 @@ func printWhy(c *cli.Context, s *graph.Store, x *graph.Explanation) error {
 		}
 	}
 	for _, f := range x.Same {
-		v.Same = append(v.Same, view.Fact{Facet: facetWords(f.Name), Text: facetLine(f)})
+		v.Same = append(v.Same, view.Fact{Facet: facetWords(f.Name), Text: facetLine(f, cmdline.View(c))})
 	}
 	if len(v.Changed) == 0 {
 		v.Sentence = whySentence(d)
@@ -197,14 +215,20 @@ func whySentence(d *graph.Decision) string {
 func facetWords(n facet.Name) string { return strings.ReplaceAll(string(n), "_", " ") }
 
 // facetLine is a whole facet on one line.
-func facetLine(f facet.Facet) string {
+func facetLine(f facet.Facet, o view.Options) string {
 	switch f.Name {
 	case facet.HostClass:
 		class := map[string]string{}
 		for _, e := range f.Entries {
 			class[e.Name] = e.Value
 		}
-		return host.Describe(class, " · ")
+		between := " · "
+		if o.ASCII {
+			between = ", "
+		}
+		if text := host.Describe(class, between); text != "" {
+			return text
+		}
 	case facet.Command:
 		var argv []string
 		for _, e := range f.Entries {

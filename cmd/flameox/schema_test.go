@@ -13,6 +13,7 @@ import (
 
 	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
 	"github.com/flameox/flameox/cmd/flameox/internal/configure"
+	"github.com/flameox/flameox/cmd/flameox/internal/machine"
 	"github.com/flameox/flameox/cmd/flameox/internal/storage"
 	"github.com/flameox/flameox/evidence/export"
 	"github.com/flameox/flameox/graph"
@@ -56,6 +57,7 @@ var documents = map[string]struct {
 	"bundle":      {"What is in a bundle: flameox bundle export -json", bundle.Manifest{}},
 	"import":      {"What an import brought: flameox bundle import -json", bundle.Imported{}},
 	"export":      {"What was exported: flameox evidence export -json", export.Report{}},
+	"host":        {"What this machine is: flameox host -json", machine.HostDocument{}},
 	"version":     {"The version: flameox version -json", versionDocument{}},
 }
 
@@ -64,6 +66,7 @@ func TestSchemasAreThoseOfTheTypes(t *testing.T) {
 		"flameox": ".", "graph": "../../graph", "cache": "../../graph/cache", "facet": "../../graph/facet", "fsck": "../../graph/fsck",
 		"gc": "../../graph/gc", "bundle": "../../graph/bundle", "storage": "internal/storage", "export": "../../evidence/export",
 		"address": "../../internal/address", "render": "../../lang/render", "reference": "../../lang/reference", "configure": "internal/configure",
+		"machine": "internal/machine",
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -142,7 +142,7 @@ func printRun(c *cli.Context, s *graph.Store, rec *cache.Record) error {
 	field("evidence", evidenceState(s, rec))
 	field("key", rec.Key.String())
 	for _, f := range rec.Manifest.Facets {
-		v.Facts = append(v.Facts, view.Fact{Facet: facetWords(f.Name), Text: facetLine(f)})
+		v.Facts = append(v.Facts, view.Fact{Facet: facetWords(f.Name), Text: facetLine(f, cmdline.View(c))})
 	}
 	for name, value := range rec.Results {
 		v.Results = append(v.Results, view.Field{Name: name, Value: string(value)})

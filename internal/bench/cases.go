@@ -206,6 +206,7 @@ func cases(b *bench, full bool) []testCase {
 		},
 	})
 	all = append(all, brokerCases(b)...)
+	all = append(all, serverCases(b)...)
 	for i := range all {
 		all[i].b = b
 	}

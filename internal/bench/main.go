@@ -18,6 +18,7 @@ import (
 
 func main() {
 	broker.MaybeSupervise()
+	maybeServe()
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

@@ -3,6 +3,7 @@ package host
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,17 @@ func Name() string {
 	n, _ := os.Hostname()
 	return n
 }
+
+// classNames are the facts that Class may hold, and whether they are counts.
+var classNames = map[string]bool{
+	"arch": false, "os": false, "cpu.model": false, "cpu.logical": true, "memory.gib": true, "kernel": false, "gpu.models": false, "gpu.driver_major": true,
+}
+
+// ClassNames are the names of the facts that Class may hold, sorted.
+func ClassNames() []string { return slices.Sorted(maps.Keys(classNames)) }
+
+// IsCount says of a fact of the class whether its text is a whole number.
+func IsCount(name string) bool { return classNames[name] }
 
 // Describe is a class in one line: "AMD EPYC 7763 · 2 cores · 24 GiB", joined by separator.
 func Describe(class map[string]string, separator string) string {

@@ -292,5 +292,5 @@ func own(f string) bool {
 	return false
 }
 
-// hidden says whether a directory is never entered.
-func hidden(name string) bool { return name == ".git" || name == ".flameox" }
+// hidden says whether a directory is never entered. What Python keeps in __pycache__ follows from the sources beside it, and is written while they run.
+func hidden(name string) bool { return name == ".git" || name == ".flameox" || name == "__pycache__" }

@@ -50,7 +50,7 @@ func project(t testing.TB, names ...string) (string, *Resolver) {
 func TestGlobsMatchWhatTheySay(t *testing.T) {
 	_, r := project(t,
 		"bench.py", "flameox.hcl", "more.flameox.hcl", "flameox.lock.hcl", ".flameox/cas/x.py", ".git/hooks/x.py", ".hidden/h.py",
-		"lib/a.py", "lib/b.c", "lib/deep/er/c.py", "lib/flameox.hcl", "lib/[x].py", "lib/{y}.py",
+		"lib/a.py", "lib/b.c", "lib/deep/er/c.py", "lib/deep/__pycache__/c.cpython-311.pyc", "lib/flameox.hcl", "lib/[x].py", "lib/{y}.py",
 		"docs/a.md", "link.py -> lib/a.py", "linked -> lib/deep", "loop -> .", "lib/deep/up -> ../..", "gone -> nowhere", "out -> /usr",
 	)
 	for globs, want := range map[string]string{
@@ -222,7 +222,7 @@ func TestTheDefaultIsGitsListBelowTheWorkingDirectory(t *testing.T) {
 		"bench/run.py", "bench/flameox.hcl", "bench/data -> ../shared/data", "shared/data/d.csv", "shared/not.csv", "bench2/no.py", "bench/gone -> nowhere", "bench/self -> .")
 	os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*.pyc\n"), 0o666)
 	gitInit(t, dir)
-	for _, n := range []string{"bench/untracked.py", "bench/x.pyc", ".flameox/cas/y", "bench/nested/lib.py"} {
+	for _, n := range []string{"bench/untracked.py", "bench/x.pyc", "bench/__pycache__/untracked.txt", ".flameox/cas/y", "bench/nested/lib.py"} {
 		os.MkdirAll(filepath.Dir(filepath.Join(dir, n)), 0o777)
 		os.WriteFile(filepath.Join(dir, n), nil, 0o666)
 	}

@@ -40,6 +40,8 @@ type Plan struct {
 	Estimate Estimate
 	All      bool   // every instance has a line of its own
 	Saved    string // the file the plan was saved to, or ""
+	On       string // the machine it was made for as if on it; "" for this one
+	Class    string // what that machine is, in one line
 }
 
 // Block is a block of the configuration with its instances.
@@ -102,6 +104,10 @@ const (
 func (v *Plan) Write(w io.Writer, o Options) error {
 	p := newPage(o)
 	key := v.keyWidth(o)
+	if v.On != "" {
+		p.put(0, line{{"As on ", plain}, {clean(v.On), strong}}.add(faint, v.class()))
+		p.blank()
+	}
 	idle, hidden := 0, 0
 	for _, b := range v.Blocks {
 		if allCached(b) {
@@ -131,6 +137,14 @@ func (v *Plan) Write(w io.Writer, o Options) error {
 		p.put(0, line{{"Saved. Run it with  ", plain}, {"flameox apply " + ShellQuote(v.Saved), strong}})
 	}
 	return p.writeTo(w)
+}
+
+// class is what stands behind the name of the machine.
+func (v *Plan) class() string {
+	if v.Class == "" {
+		return ""
+	}
+	return " (" + clean(v.Class) + ")"
 }
 
 func allCached(b Block) bool {
@@ -297,10 +311,11 @@ func (v *Plan) summary() string {
 		}
 		return text
 	}
-	return text + v.Estimate.text()
+	return text + v.Estimate.text(v.On)
 }
 
-func (e Estimate) text() string {
+// text is the estimate for the machine on, or for this one.
+func (e Estimate) text(on string) string {
 	up := ""
 	if e.MayRun > 0 {
 		up = "up to " + Duration(e.MayRun) + " more if what may run does"
@@ -319,13 +334,16 @@ func (e Estimate) text() string {
 			text += " (" + Plural(e.Runs, "earlier run", "earlier runs") + ")"
 		}
 	default:
-		text = " About " + Duration(e.Total) + " on this host"
+		if on == "" {
+			on = "this host"
+		}
+		text = " About " + Duration(e.Total) + " on " + clean(on)
 		if e.Runs > 0 {
 			text += " (from " + Plural(e.Runs, "earlier run", "earlier runs") + ")"
 		}
 	}
 	if e.Unknown > 0 {
-		text += ", without " + Plural(e.Unknown, "stage", "stages") + " that never ran"
+		text += ", not counting " + Plural(e.Unknown, "stage", "stages") + " with no valid run yet"
 	}
 	if up != "" {
 		text += ", " + up

@@ -240,7 +240,7 @@ func (v *Progress) summaryLine() line {
 		text += Count(c.n) + " " + c.text
 	}
 	l := line{{"  " + text, plain}}
-	if rest := v.counts.Left - v.now().Sub(v.counted); v.counts.Left > 0 && rest > 0 {
+	if rest := v.counts.Left - v.now().Sub(v.counted); v.counts.Left > 0 && rest >= time.Second {
 		left := "about " + Clock(rest) + " left"
 		l = l.pad(max(l.width()+3, min(v.o.Width-1, 92)-len(left))).add(faint, left)
 	}

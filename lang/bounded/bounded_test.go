@@ -74,7 +74,7 @@ func TestConvertingALongListIsQuick(t *testing.T) {
 	if _, err := Convert(tuple(MaxSet+1, number), cty.Set(cty.Number)); err == nil || !strings.Contains(err.Error(), "at most") {
 		t.Errorf("a large set: %v", err)
 	}
-	if d := time.Since(start); d > 10*time.Second {
+	if d := time.Since(start); d > time.Minute {
 		t.Errorf("it took %v", d)
 	}
 }
@@ -140,7 +140,7 @@ func TestForExpressionsMeanTheSameAndEnd(t *testing.T) {
 		if !diags.HasErrors() || !strings.Contains(diags.Error(), want) && !strings.Contains(diags[0].Detail, want) || len(diags) > maxFaults {
 			t.Errorf("%s: %d errors, %.200s", src, len(diags), diags.Error())
 		}
-		if d := time.Since(start); d > 20*time.Second {
+		if d := time.Since(start); d > time.Minute {
 			t.Errorf("%s took %v", src, d)
 		}
 	}

@@ -142,13 +142,13 @@ func TestNoFunctionTakesMoreThanThereIs(t *testing.T) {
 		`yamldecode("a0: &a0 [x]\n${join("", [for i in range(30) : "a${i + 1}: &a${i + 1} [*a${i}, *a${i}, *a${i}]\n"])}")`: "aliases",
 		`indent(999999999, "a\nb")`: "1000 spaces", `join(join("", ` + long + `), ` + long + `)`: "longer than",
 		`replace(join("", ` + long + `), "x", join("", ` + long + `))`: "longer than", `replace(join("", ` + long + `), "/x/", join("", ` + long + `))`: "longer than",
-		`flatten([for i in range(10) : [for j in range(10) : range(45000)]])`: "elements", `concat(range(1000000), range(1000000), range(1000000), range(1000000), [1])`: "elements",
+		`[for m in [range(1000000)] : flatten([m, [m, m, [m, [1]]]])]`: "elements", `[for m in [range(1000000)] : concat(m, m, m, m, [1])]`: "elements",
 		`"x${tonumber("1e999999999")}"`: "too large", `"x${jsondecode("1e999999999")}"`: "too large", `int(pow(10, 3000))`: "too large",
 		`formatlist("%s", ` + long + `, join("", ` + long + `))`: "longer than",
 	} {
 		start := time.Now()
 		v, err := eval(h, src)
-		if d := time.Since(start); d > 5*time.Second {
+		if d := time.Since(start); d > time.Minute {
 			t.Errorf("%s took %v", src, d)
 		}
 		switch {

@@ -22,7 +22,8 @@
 //
 // Captures of runs that ended have a compressed frame around them (LZ4, a public format), whose end shows that nothing is
 // missing. One without is from a process that was killed or left without closing it, or was told not to compress; memray reads what there
-// is, and the evidence is partial, because nothing shows that it is all.
+// is, and the evidence is partial, because nothing shows that it is all. The run is not valid where that is the workload's own process; processes of multiprocessing
+// always end so.
 //
 // What it never does: read the records of a capture itself, guess a version, or take memray's word where two of its figures disagree.
 package memray

@@ -81,10 +81,12 @@ func (Provider) Validate(ctx context.Context, in providers.Input) (providers.Rec
 			return r, err
 		}
 	}
-	for _, a := range list {
+	for i, a := range list {
 		switch {
 		case a.compressed && !a.whole:
 			r.Reasons = append(r.Reasons, limitation(Truncated, "%s breaks off: its compressed frame has no end; the file was cut", a.Name))
+		case !a.compressed && i > 0: // multiprocessing ends its processes by os._exit, and by signals
+			r.Limitations = append(r.Limitations, unverified(a.Name))
 		case !a.compressed && in.Reading != nil: // it is of a capture, and those are planned to be compressed when they are closed
 			r.Reasons = append(r.Reasons, limitation(NotClosed, "%s was never closed: the process was killed, or left by os._exit or exec, and what it recorded last may be missing", a.Name))
 		case !a.compressed && len(r.Reasons) == 0:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/flameox/flameox/providers"
@@ -224,12 +225,17 @@ func (p *parser) line(l *line, want string) error {
 	return broken("line %d says nothing that is known", p.lines+1)
 }
 
+// release is what versions of Python packages look like (PEP 440).
+var release = regexp.MustCompile(`^([0-9]+!)?[0-9]+(\.[0-9]+)*((a|b|rc)[0-9]+)?(\.post[0-9]+)?(\.dev[0-9]+)?(\+[a-z0-9]+([-_.][a-z0-9]+)*)?$`)
+
 func (p *parser) reader(l *line, want string) error {
 	r := l.Reader
 	p.version = r.Version
 	switch {
 	case r.Protocol != protocol:
 		return broken("it is of version %d and not %d", r.Protocol, protocol)
+	case r.Library != "memray" || r.Version != "" && !release.MatchString(r.Version):
+		return broken("it is of %q in version %q, and not of a memray that has a version as Python packages have", r.Library, r.Version)
 	case r.Version == "":
 		return &refusal{missing: true, Limitation: limitation(NoReader, "the interpreter (%s) has no memray that works (%s), and nothing else reads its captures; install %s there, or name another one with interpreter in the extraction",
 			r.Runtime, r.Error, requirement(want))}

@@ -17,17 +17,13 @@ import (
 type adder struct {
 	b       *profile.Builder
 	paths   providers.Paths
-	lines   bool // leaves are lines
-	several bool // profiles, so that samples are labelled
-	metric  [len(allMetrics)]int
+	lines   bool                 // leaves are lines
+	several bool                 // profiles, so that samples are labelled
+	metric  [len(allMetrics)]int // index in weights, -1 for none
 	weights []int64
-	records int64 // hits so far
+	counts  []uint64
 	idle    int64 // nanoseconds
 }
-
-// maxRecords is the number of hits that are added one by one, so that rows say how many there were: a day at V8's usual rate.
-// A damaged figure must not keep a worker busy for hours.
-const maxRecords = 1 << 26
 
 // bare says whether a profile is whole and holds nothing.
 func (p named) bare() bool {
@@ -55,7 +51,9 @@ func (a *adder) add(ctx context.Context, p named) (limits []evidence.Limitation,
 	}
 	var own func(node int32, stack []profile.Ref) error
 	if p.Kind == v8profile.CPU {
-		own = a.cpu(p, labels, say)
+		if own, err = a.cpu(p, labels, say); err != nil {
+			return nil, err
+		}
 	} else {
 		own = a.heap(p, labels, say)
 	}
@@ -63,11 +61,6 @@ func (a *adder) add(ctx context.Context, p named) (limits []evidence.Limitation,
 		limits = append(limits, p.empty())
 	}
 	var stack []profile.Ref
-	for _, n := range p.Nodes {
-		if a.records = saturated(a.records, n.Hits); a.records > maxRecords {
-			return nil, refuse(TooMuch, "the profiles have more than %d hits; they are damaged, or were sampled too often for too long", maxRecords)
-		}
-	}
 	err = p.Walk(func(node int32, depth int) error {
 		if depth == 0 || node%1024 == 0 {
 			if err := ctx.Err(); err != nil {
@@ -85,22 +78,25 @@ func (a *adder) add(ctx context.Context, p named) (limits []evidence.Limitation,
 
 // put adds one record with the weights that have been set.
 func (a *adder) put(stack []profile.Ref, labels map[string]string) error {
-	err := a.b.Add(stack, a.weights, labels)
+	err := a.b.AddCounted(stack, a.weights, a.counts, labels)
 	clear(a.weights)
+	clear(a.counts)
 	return err
 }
 
-func (a *adder) set(metric int, weight int64) {
+func (a *adder) set(metric int, weight, count int64) {
 	if i := a.metric[metric]; i >= 0 {
-		a.weights[i] = weight
+		a.weights[i], a.counts[i] = weight, uint64(count)
 	}
 }
 
-// cpu returns what adds the samples of one node. V8 counts hits and lists samples separately, and not always as many, so a record
-// is a hit, a sample with its time, or both.
-func (a *adder) cpu(p named, labels map[string]string, say func(code, format string, args ...any)) func(int32, []profile.Ref) error {
-	times := timed(p, say)
-	a.idle = times.idle(p)
+// cpu returns what adds the samples of one node. V8 counts hits and lists samples separately, and not always as many.
+func (a *adder) cpu(p named, labels map[string]string, say func(code, format string, args ...any)) (func(int32, []profile.Ref) error, error) {
+	times, err := timed(p, say)
+	if err != nil {
+		return nil, err
+	}
+	a.idle = idle(p, times)
 	if !p.HasHits {
 		say(NoHits, "the profile has no hit counts, so there is no cpu.hit_count")
 	}
@@ -108,47 +104,39 @@ func (a *adder) cpu(p named, labels map[string]string, say func(code, format str
 		say(NoTimes, "the profile has hits and no list of samples, so there is no time")
 	}
 	if a.lines {
-		return a.byLine(p, labels, say)
+		return a.byLine(p, labels, say), nil
 	}
 	return func(node int32, stack []profile.Ref) error {
-		own := times.of(node)
 		hits := p.Nodes[node].Hits
-		for i := int64(0); i < max(hits, int64(len(own))); i++ {
-			if i < hits {
-				a.set(hitCount, 1)
-			}
-			if i < int64(len(own)) {
-				a.set(selfTime, own[i])
-			}
-			if err := a.put(stack, labels); err != nil {
-				return err
-			}
+		if hits == 0 && times[node].samples == 0 {
+			return nil
 		}
-		return nil
-	}
+		a.set(hitCount, hits, hits)
+		a.set(selfTime, times[node].ns, times[node].samples)
+		return a.put(stack, labels)
+	}, nil
 }
 
 // byLine adds the hits of one node by the lines that V8 counted; those without a line stay with the function.
 func (a *adder) byLine(p named, labels map[string]string, say func(code, format string, args ...any)) func(int32, []profile.Ref) error {
 	var without, all int64
 	for _, n := range p.Nodes {
-		all += n.Hits
-		without += n.Hits
+		all = saturated(all, n.Hits)
+		left := n.Hits
 		for _, t := range n.Ticks {
-			without -= t.Ticks
+			left -= t.Ticks
 		}
+		without = saturated(without, left)
 	}
 	if without > 0 {
 		say(LinesMissing, "V8 gave no line for %d of %d hits; they are with their functions", without, all)
 	}
 	hit := func(stack []profile.Ref, n int64) error {
-		for range n {
-			a.set(hitCount, 1)
-			if err := a.put(stack, labels); err != nil {
-				return err
-			}
+		if n == 0 {
+			return nil
 		}
-		return nil
+		a.set(hitCount, n, n)
+		return a.put(stack, labels)
 	}
 	return func(node int32, stack []profile.Ref) error {
 		n := p.Nodes[node]
@@ -173,11 +161,11 @@ func (a *adder) byLine(p named, labels map[string]string, say func(code, format 
 	}
 }
 
-// heap returns what adds the allocations of one node. Its size is the node's own; samples only say how many records are behind it,
+// heap returns what adds the allocations of one node. Its size is the node's own; samples only say how many are behind it,
 // where they agree with it.
 func (a *adder) heap(p named, labels map[string]string, say func(code, format string, args ...any)) func(int32, []profile.Ref) error {
-	sizes := map[int32][]int64{}
-	sums := map[int32]int64{}
+	type sum struct{ size, samples int64 }
+	sums := make([]sum, len(p.Nodes))
 	lost, lostBytes := 0, int64(0)
 	for _, s := range p.HeapSamples {
 		if s.Node < 0 {
@@ -185,34 +173,28 @@ func (a *adder) heap(p named, labels map[string]string, say func(code, format st
 			lostBytes = saturated(lostBytes, s.Size)
 			continue
 		}
-		sizes[s.Node] = append(sizes[s.Node], s.Size)
-		sums[s.Node] = saturated(sums[s.Node], s.Size)
+		sums[s.Node] = sum{saturated(sums[s.Node].size, s.Size), sums[s.Node].samples + 1}
 	}
 	differ := 0
 	for i, n := range p.Nodes {
-		if n.Size != sums[int32(i)] {
+		if n.Size != sums[i].size {
 			differ++
+			sums[i].samples = 1
 		}
 	}
 	switch {
 	case !p.HasSamples && differ > 0:
 		say(NoRecords, "the profile has no list of samples, as Node and Chrome wrote until 2018: each place in the call tree counts as one")
 	case differ > 0 || lost > 0:
-		say(SizesDiffer, "the list of samples and the call tree were not written at one instant: %d of %d places differ in size, and %d samples (%d bytes) belong to none; sizes are those of the tree", differ, len(p.Nodes), lost, lostBytes)
+		say(SizesDiffer, "the list of samples and the call tree were not written at one instant: %d of %d places differ in size and count as one sample, and %d samples (%d bytes) belong to none; sizes are those of the tree", differ, len(p.Nodes), lost, lostBytes)
 	}
 	return func(node int32, stack []profile.Ref) error {
 		size := p.Nodes[node].Size
-		records := sizes[node]
-		if sums[node] != size {
-			records = []int64{size}
+		if size == 0 {
+			return nil
 		}
-		for _, n := range records {
-			a.set(selfSize, n)
-			if err := a.put(stack, labels); err != nil {
-				return err
-			}
-		}
-		return nil
+		a.set(selfSize, size, sums[node].samples)
+		return a.put(stack, labels)
 	}
 }
 

@@ -174,7 +174,7 @@ func (Provider) Probe(argv []string) ([]string, func(stdout, stderr []byte) (str
 		major, err1 := strconv.Atoi(m[1])
 		minor, err2 := strconv.Atoi(m[2])
 		if err1 != nil || err2 != nil || major < 20 || major == 20 && minor < 16 || major == 21 || major == 22 && minor < 4 {
-			return "", fmt.Errorf("%s is Node %s, in which --cpu-prof and --heap-prof are experimental; use Node 20.16, 22.4 or later", argv[0], strings.TrimSpace(m[0]))
+			return strings.TrimSpace(m[0]), fmt.Errorf("%s is Node %s, in which --cpu-prof and --heap-prof are experimental; use Node 20.16, 22.4 or later", argv[0], strings.TrimSpace(m[0]))
 		}
 		return strings.TrimSpace(m[0]), nil
 	}

@@ -180,6 +180,7 @@ func extract(ctx context.Context, in providers.Input, lines bool, budget evidenc
 		paths:   in.Paths,
 		lines:   lines,
 		weights: make([]int64, len(metrics)),
+		counts:  make([]uint64, len(metrics)),
 		several: len(list) > 1,
 	}
 	for i := range a.metric {

@@ -213,7 +213,7 @@ func TestHeapProfile(t *testing.T) {
 	if got := values(tables, "memory.self_size"); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if out.State != evidence.Complete || !slices.Equal(providertest.Codes(out.Limitations), []string{node.SizesDiffer, node.HeapSampled}) || !strings.Contains(out.Limitations[0].Text, "1 of 3 places differ in size, and 1 samples (9 bytes)") {
+	if out.State != evidence.Complete || !slices.Equal(providertest.Codes(out.Limitations), []string{node.SizesDiffer, node.HeapSampled}) || !strings.Contains(out.Limitations[0].Text, "1 of 3 places differ in size and count as one sample, and 1 samples (9 bytes)") {
 		t.Errorf("%+v", out)
 	}
 }
@@ -223,7 +223,7 @@ func TestSamplesOutOfOrderArePutInTheirOrder(t *testing.T) {
 	root := `{"id":1,"callFrame":{"functionName":"(root)","scriptId":"0","url":"","lineNumber":-1,"columnNumber":-1},"children":[2]},`
 	// f at 110, (root) at 105 and 200, f at 190.
 	out, tables := extract(t, `{"nodes":[`+root+node2+`],"startTime":100,"endTime":195,"samples":[2,1,1,2],"timeDeltas":[10,-5,95,-10]}`, "function")
-	want := map[string][3]int64{"(root)": {5_000, 95_000, 3}, "f:1": {90_000, 90_000, 2}}
+	want := map[string][3]int64{"(root)": {5_000, 95_000, 4}, "f:1": {90_000, 90_000, 2}}
 	if got := values(tables, "cpu.self_time"); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -271,8 +271,9 @@ func TestDeclaredMediaTypesWin(t *testing.T) {
 
 func TestAbsurdFiguresAreRefused(t *testing.T) {
 	for name, change := range map[string][2]string{
-		"hits":  {`"hitCount":3`, `"hitCount":9000000000000000000`},
-		"times": {`"endTime":2000`, `"endTime":9223372036854775807`},
+		"hits":    {`"hitCount":3`, `"hitCount":9223372036854775807`},
+		"times":   {`"endTime":2000`, `"endTime":9223372036856000`},
+		"a delta": {`"timeDeltas":[100`, `"timeDeltas":[-9223372036854775807`},
 	} {
 		out, _ := extract(t, strings.Replace(tree, change[0], change[1], 1), "function")
 		if out.State != evidence.Incompatible {

@@ -287,16 +287,19 @@ func big(n int) []byte {
 	var b strings.Builder
 	b.WriteString(`{"nodes":[`)
 	for i := 1; i <= n; i++ {
-		f := r.IntN(700)
+		f, hits := r.IntN(700), 0
+		if i%10 == 1 { // most calls are on the way to the one that is sampled
+			hits = 10
+		}
 		list, _ := json.Marshal(kids[i])
 		if i > 1 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, `{"id":%d,"callFrame":{"functionName":"f%d","scriptId":"%d","url":"file:///home/u/p/src/m%d.js","lineNumber":%d,"columnNumber":2},"hitCount":1,"children":%s}`, i, f, f%50, f%50, f, strings.Replace(string(list), "null", "[]", 1))
+		fmt.Fprintf(&b, `{"id":%d,"callFrame":{"functionName":"f%d","scriptId":"%d","url":"file:///home/u/p/src/m%d.js","lineNumber":%d,"columnNumber":2},"hitCount":%d,"children":%s}`, i, f, f%50, f%50, f, hits, strings.Replace(string(list), "null", "[]", 1))
 	}
 	samples, deltas := make([]int, n), make([]int, n)
 	for i := range samples {
-		samples[i], deltas[i] = i+1, 900+r.IntN(200)
+		samples[i], deltas[i] = i-i%10+1, 900+r.IntN(200)
 	}
 	s, _ := json.Marshal(samples)
 	d, _ := json.Marshal(deltas)

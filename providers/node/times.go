@@ -8,17 +8,12 @@ import (
 	"github.com/flameox/flameox/formats/v8profile"
 )
 
-// nodeTimes are the times of samples by node, in nanoseconds.
-type nodeTimes struct {
-	from  []int32 // by node, and one more
-	times []int64
-}
+// nodeTime is the time of the samples of one node.
+type nodeTime struct{ ns, samples int64 }
 
-func (t *nodeTimes) of(node int32) []int64 { return t.times[t.from[node]:t.from[node+1]] }
-
-// timed gives each sample its time: until the next one, and until the end for the last.
-func timed(p named, say func(code, format string, args ...any)) *nodeTimes {
-	t := &nodeTimes{from: make([]int32, len(p.Nodes)+1), times: make([]int64, len(p.Samples))}
+// timed is the time of each node's samples: of each until the next one, and of the last until the end.
+// A profile of more time than 64 bits of nanoseconds hold is refused.
+func timed(p named, say func(code, format string, args ...any)) ([]nodeTime, error) {
 	type sample struct {
 		at   int64
 		node int32
@@ -32,16 +27,19 @@ func timed(p named, say func(code, format string, args ...any)) *nodeTimes {
 		}
 		at += d
 		samples[i] = sample{at, node}
-		t.from[node+1]++
 	}
 	if back > 0 {
 		say(OutOfOrder, "%d of %d samples stand behind a later one; they were put in the order of their times", back, len(samples))
 		slices.SortStableFunc(samples, func(x, y sample) int { return cmp.Compare(x.at, y.at) })
 	}
-	for i := range p.Nodes {
-		t.from[i+1] += t.from[i]
+	from, to := p.Start, p.End
+	if n := len(samples); n > 0 {
+		from, to = min(from, samples[0].at), max(to, samples[n-1].at)
 	}
-	free := slices.Clone(t.from)
+	if uint64(to)-uint64(from) > math.MaxInt64/1000 {
+		return nil, refuse(Overflow, "%s: the profile takes from %d to %d µs, which is more nanoseconds than 64 bits hold", p.name, from, to)
+	}
+	times := make([]nodeTime, len(p.Nodes))
 	for i, s := range samples {
 		end := p.End
 		if i+1 < len(samples) {
@@ -51,28 +49,17 @@ func timed(p named, say func(code, format string, args ...any)) *nodeTimes {
 			say(EndsEarly, "the profile's end is %d µs before its last sample, which has no time", s.at-end)
 			end = s.at
 		}
-		t.times[free[s.node]] = nanoseconds(end, s.at)
-		free[s.node]++
+		t := &times[s.node]
+		t.ns, t.samples = t.ns+1000*(end-s.at), t.samples+1
 	}
-	return t
-}
-
-// nanoseconds is to - from, in nanoseconds of microseconds. What does not fit is the most there is, which no sum holds: the profile is refused.
-func nanoseconds(to, from int64) int64 {
-	d := uint64(to) - uint64(from) // to is not before from
-	if d > math.MaxInt64/1000 {
-		return math.MaxInt64
-	}
-	return int64(d) * 1000
+	return times, nil
 }
 
 // idle is the time that V8 waited for something to do.
-func (t *nodeTimes) idle(p named) (sum int64) {
+func idle(p named, times []nodeTime) (sum int64) {
 	for i, n := range p.Nodes {
 		if f := p.Frames[n.Frame]; f.Function == "(idle)" && pseudo(f) {
-			for _, d := range t.of(int32(i)) {
-				sum = saturated(sum, d)
-			}
+			sum += times[i].ns
 		}
 	}
 	return sum
@@ -87,7 +74,7 @@ func (a *adder) results(list []named) map[string]any {
 	p := list[0]
 	r["kind"], r["samples"] = p.Kind.String(), int64(len(p.Samples)+len(p.HeapSamples))
 	if p.Kind == v8profile.CPU {
-		r["duration_ns"], r["idle_ns"] = nanoseconds(p.End, p.Start), a.idle
+		r["duration_ns"], r["idle_ns"] = 1000*(p.End-p.Start), a.idle
 	}
 	return r
 }

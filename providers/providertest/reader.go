@@ -17,7 +17,7 @@ import (
 
 // Read runs a Reader's script over payloads in an interpreter, as the engine does but for its limits, and returns what it left, in
 // a new folder below dir.
-func Read(t *testing.T, r providers.Reader, interpreter, job string, options any, artifacts []providers.Artifact, dir string) *providers.Reading {
+func Read(t testing.TB, r providers.Reader, interpreter, job string, options any, artifacts []providers.Artifact, dir string) *providers.Reading {
 	t.Helper()
 	argument, err := r.Argument(options)
 	if err != nil {
@@ -41,7 +41,7 @@ func Read(t *testing.T, r providers.Reader, interpreter, job string, options any
 	for _, a := range artifacts {
 		argv = append(argv, a.Path)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, interpreter, argv...)
 	var stderr bytes.Buffer

@@ -17,6 +17,8 @@ ENVIRONMENT = hashlib.sha256(
 def load(path):
     import importlib.util
 
+    # What is measured must not change while it is: caches of bytecode would be new files of the project.
+    sys.dont_write_bytecode = True
     # With -c the first entry is the working directory, which stands behind the file's own.
     sys.path[:1] = [os.path.dirname(path), os.getcwd()]
     spec = importlib.util.spec_from_file_location("flameox_suite", path)

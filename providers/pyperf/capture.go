@@ -64,8 +64,7 @@ func (Provider) Nature() providers.Nature { return providers.Measurement }
 
 // The codes of what a capture cannot leave out.
 const (
-	StartupIncluded   = "startup_included"
-	CommandByArgument = "command_resolved_by_pyperf"
+	StartupIncluded = "startup_included"
 )
 
 // Plan makes pyperf run the workload.
@@ -107,9 +106,8 @@ func (Provider) Plan(w providers.Workload, options any) (providers.Invocation, e
 		inv.Limitations = []evidence.Limitation{
 			{Code: StartupIncluded, Text: "each sample is a whole process: the start of pyperf's launcher, and that of the command, are in it"},
 		}
-		if !strings.Contains(w.Argv[0], "/") && !token.Has(w.Argv[0]) && !interpreter(w.Argv[0]) {
-			inv.Limitations = append(inv.Limitations, evidence.Limitation{Code: CommandByArgument, Text: fmt.Sprintf(
-				"%s is looked up by pyperf when it runs, so that another program of the name is not noticed; write its path, or make it the output of a build", w.Argv[0])})
+		if !token.Has(w.Argv[0]) { // the output of a build is an input
+			inv.Programs = w.Argv[:1]
 		}
 	}
 	return inv, err

@@ -79,10 +79,13 @@ func TestPlan(t *testing.T) {
 		}
 	})
 	t.Run("what a command costs is on the record", func(t *testing.T) {
-		for argv0, want := range map[string][]string{"sort": {pyperf.StartupIncluded, pyperf.CommandByArgument}, "./sort": {pyperf.StartupIncluded}, "python": {pyperf.StartupIncluded}} {
-			inv, err := p.Plan(providers.Workload{Argv: []string{argv0}}, options(mode("command")))
-			if err != nil || !slices.Equal(providertest.Codes(inv.Limitations), want) {
+		for argv0, programs := range map[string][]string{"sort": {"sort"}, "./sort": {"./sort"}, token.Make("build.x.dir") + "/sort": nil} {
+			inv, err := p.Plan(providers.Workload{Argv: []string{argv0, "x"}}, options(mode("command")))
+			if err != nil || !slices.Equal(providertest.Codes(inv.Limitations), []string{pyperf.StartupIncluded}) {
 				t.Errorf("%s: %v %v", argv0, inv.Limitations, err)
+			}
+			if !slices.Equal(inv.Programs, programs) {
+				t.Errorf("%s: the programs in the key are %q, want %q", argv0, inv.Programs, programs)
 			}
 		}
 	})

@@ -177,6 +177,9 @@ func TestRealRuns(t *testing.T) {
 	t.Run("functions of a file", func(t *testing.T) {
 		data, ran := capture(t, quick("function"), dir, "python3", "bench/suite.py")
 		check(t, data, ran, "bench_needs_environment", "bench_sort")
+		if left, err := filepath.Glob(filepath.Join(dir, "bench", "__pycache__")); err != nil || len(left) != 0 {
+			t.Errorf("the run left %v in the project", left)
+		}
 		if !bytes.Contains(data, []byte("benchx_env_sha256")) {
 			t.Error("the digest of the environment is not on the record")
 		}

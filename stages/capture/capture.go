@@ -15,6 +15,7 @@ import (
 	"github.com/flameox/flameox/lang"
 	"github.com/flameox/flameox/providers"
 	"github.com/flameox/flameox/stages/extract"
+	"github.com/flameox/flameox/stages/host"
 	"github.com/flameox/flameox/stages/kind"
 	"github.com/flameox/flameox/stages/program"
 	"github.com/flameox/flameox/stages/workload"
@@ -48,6 +49,7 @@ func New(reg *providers.Registry) *Kind {
 // Options are the arguments of every capture; a provider adds its own.
 type Options struct {
 	Workload lang.Ref `arg:"workload" kinds:"workload" doc:"the program to run" facet:"command"`
+	On       lang.Ref `arg:"on,optional" kinds:"host" doc:"a declared class of machine, which is in the key in place of this machine's; it runs on such machines only" facet:"host_class"`
 	Extract  bool     `arg:"extract" default:"true" doc:"false, written literally, leaves the artifact without rows" facet:"exempt: decides about another stage"`
 }
 
@@ -81,6 +83,7 @@ type stage struct {
 	invocation providers.Invocation
 	workload   *workload.Workload
 	program    *program.Program
+	on         *host.Declared // nil: this machine's class, whole
 	project    *kind.Project
 	inst       *lang.Instance
 }
@@ -95,6 +98,13 @@ func (k *Kind) Compile(inst *lang.Instance, c *kind.Compiler) (*kind.Compiled, e
 	if err != nil {
 		return nil, err
 	}
+	on, err := kind.Value[*host.Declared](c, o.On)
+	if err != nil {
+		return nil, err
+	}
+	if on != nil && provider.Nature() == providers.Shared {
+		return nil, fmt.Errorf("on names a class of machine, and what %s leaves does not depend on the machine; take it out", provider.Name())
+	}
 	inv, err := provider.Plan(providers.Workload{
 		Argv: w.Program.Command, Dir: w.Program.Dir, Env: w.Program.Env, Protocol: w.Protocol, ExpectExit: w.Program.ExpectExit,
 	}, parts[1])
@@ -102,8 +112,8 @@ func (k *Kind) Compile(inst *lang.Instance, c *kind.Compiler) (*kind.Compiled, e
 		return nil, err
 	}
 	s := &stage{
-		provider: provider, options: parts[1], invocation: inv, workload: w, project: c.Project, inst: inst,
-		program: w.Program.With(inv.Argv, inv.Env, c),
+		provider: provider, options: parts[1], invocation: inv, workload: w, on: on, project: c.Project, inst: inst,
+		program: w.Program.With(inv.Argv, inv.Env, c).Starting(inv.Programs),
 	}
 	nature := graph.Measurement
 	if provider.Nature() == providers.Shared {
@@ -143,11 +153,16 @@ func (s *stage) Actions(ctx context.Context, in *graph.Results) ([]*graph.Action
 		}
 		facets[i].Entries = append(slices.Clip(facets[i].Entries), library.Facts...)
 	}
-	if s.provider.Nature() == providers.Measurement {
+	var blocked *graph.BlockedError
+	switch {
+	case s.on != nil:
+		facets = append(facets, s.on.Facet())
+		blocked = s.on.Blocked(s.project.HostClass)
+	case s.provider.Nature() == providers.Measurement:
 		facets = append(facets, program.HostClass(s.project))
 	}
 	return []*graph.Action{{
-		Manifest: facet.New(facets...),
+		Manifest: facet.New(facets...), Blocked: blocked,
 		Run: func(ctx context.Context, t *graph.Task) (*cache.Record, error) {
 			return s.run(ctx, t, prepared, library.Version)
 		},
@@ -195,5 +210,11 @@ func (s *stage) run(ctx context.Context, t *graph.Task, prepared *program.Prepar
 		return nil, err
 	}
 	rec.Producer = library
-	return rec, extract.Validate(ctx, t, s.project, s.provider, rec, s.workload.Program.ExpectExit)
+	if err := extract.Validate(ctx, t, s.project, s.provider, rec, s.workload.Program.ExpectExit); err != nil {
+		return nil, err
+	}
+	if s.on != nil {
+		s.on.Verify(rec, s.project.Observe())
+	}
+	return rec, nil
 }

@@ -2,7 +2,6 @@ package extract
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -40,7 +39,7 @@ if sys.argv[1] == "probe":
     print(json.dumps(answer))
     sys.exit(0)
 what = open(sys.argv[3]).read()
-print(sys.argv[1:3], sys.flags.isolated, sorted(k for k in os.environ if k not in ("FLAMEOX_RUN", "LC_CTYPE")), flush=True)
+print(sys.argv[1:3], sys.flags.isolated, sorted(k for k in os.environ if k not in ("FLAMEOX_ATTEMPT", "LC_CTYPE")), flush=True)
 if what == "crash": os.abort()
 if what == "raise": raise ValueError("no such record")
 if what == "hang": time.sleep(600)
@@ -98,10 +97,7 @@ func home(t testing.TB, task *graph.Task) *kind.Project {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stat, err := cas.OpenStatCache(filepath.Join(t.TempDir(), "stat"), vfs.OS{}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stat := cas.OpenStatCache(filepath.Join(t.TempDir(), "stat"), vfs.OS{})
 	return &kind.Project{Root: t.TempDir(), Store: task.Store, Stat: stat, Memo: kind.NewMemo(), Self: self, Environ: map[string]string{"PATH": os.Getenv("PATH")}}
 }
 
@@ -120,11 +116,8 @@ func TestAReaderRunsIsolatedAndItsStreamReachesTheProvider(t *testing.T) {
 	if !rec.Valid() || rec.Producer != "7.8" {
 		t.Fatalf("%s: %v", rec.Validation, rec.Invalid)
 	}
-	if got, want := rec.Limitations[0].Text, "['validate', '{}'] 1 ['HOME', 'LANG', 'PATH', 'PYTHONDONTWRITEBYTECODE', 'TMPDIR']"; !strings.HasPrefix(got, want[:len(want)-1]) {
+	if got, want := rec.Limitations[0].Text, "['validate', '{}'] 1 ['HOME', 'LANG', 'PATH', 'PYTHONDONTWRITEBYTECODE', 'TMPDIR']"; strings.TrimSpace(got) != want {
 		t.Errorf("the script saw %s, want %s", got, want)
-	}
-	if strings.Contains(rec.Limitations[0].Text, "SECRET") || strings.Contains(rec.Limitations[0].Text, "PYTHONPATH") {
-		t.Errorf("the reader has the workload's variables: %s", rec.Limitations[0].Text)
 	}
 }
 
@@ -178,7 +171,7 @@ func TestACaptureIsBlockedWhereItsReaderIsMissingOrAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The workload would load another version than the isolated interpreter has.
-	if err := os.WriteFile(filepath.Join(other, "__init__.py"), []byte("import sys\nsys.path.pop(0) if False else None\n__version__ = '0.0'\n"+
+	if err := os.WriteFile(filepath.Join(other, "__init__.py"), []byte("__version__ = '0.0'\n"+
 		"def dumps(x):\n    return '{' + ','.join('\"%s\":\"%s\"' % (k, v) for k, v in x.items() if isinstance(v, str)) + '}'\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -207,9 +200,5 @@ func TestACaptureIsBlockedWhereItsReaderIsMissingOrAnother(t *testing.T) {
 		if !errors.As(err, &blocked) || !strings.Contains(blocked.Why, c.why) {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-	var answer providers.ReaderIdentity
-	if err := json.Unmarshal([]byte(`{"library":"json"}`), &answer); err != nil || answer.Version != "" {
-		t.Errorf("an answer without a version: %+v %v", answer, err)
 	}
 }

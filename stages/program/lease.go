@@ -196,10 +196,8 @@ func (p *Prepared) Changed(ctx context.Context) string {
 	if changed := p.changed(); changed != "" {
 		return changed
 	}
-	if p.exe != nil {
-		if err := p.exe.Verify(ctx); err != nil {
-			return err.Error()
-		}
+	if err := p.verifyPrograms(ctx); err != nil {
+		return err.Error()
 	}
 	return ""
 }

@@ -29,6 +29,7 @@ type Prepared struct {
 	inputs      facet.Facet
 	files       *fileSet
 	exe         *broker.Executable       // what really runs, where it is not an upstream output
+	others      []*broker.Executable     // further programs that it starts
 	start       *broker.Executable       // the same where it is the first argument; nil where that is an upstream output
 	trees       map[string]digest.Digest // upstream token → root of the tree it stands for
 	collectors  []providers.Collector
@@ -118,18 +119,11 @@ func (p *Program) resolve(ctx context.Context, out *Prepared) error {
 			argv0, out.own = base, argv0
 		}
 	}
-	type memoKey struct{ path, dir, argv string }
 	args := []string(nil)
 	if path.Base(argv0) == "env" {
 		args = p.Command[1:]
 	}
-	exe, err := kind.Remember(p.project.Memo, memoKey{env.Path, env.Dir, argv0 + "\x00" + strings.Join(args, "\x00")}, func() (*broker.Executable, error) {
-		return broker.Resolve(env, argv0, args...)
-	})
-	var start *broker.StartError
-	if errors.As(err, &start) {
-		return &graph.BlockedError{Why: start.Error(), Do: hint}
-	}
+	exe, err := p.lookUp(env, hint, argv0, args...)
 	if err != nil {
 		return err
 	}
@@ -140,7 +134,30 @@ func (p *Program) resolve(ctx context.Context, out *Prepared) error {
 	for i, link := range exe.Chain[skip:] {
 		out.executables.AddNote(string(link.Kind)+" "+strconv.Itoa(i), link.Digest.String(), link.Real)
 	}
+	for n, name := range p.starts {
+		other, err := p.lookUp(env, hint, name)
+		if err != nil {
+			return err
+		}
+		out.others = append(out.others, other)
+		for i, link := range other.Chain {
+			out.executables.AddNote(fmt.Sprintf("starts %d %s %d", n+1, link.Kind, i), link.Digest.String(), link.Real)
+		}
+	}
 	return nil
+}
+
+// lookUp finds what really runs where a command names argv0. hint is what to do where there is nothing.
+func (p *Program) lookUp(env broker.Env, hint, argv0 string, args ...string) (*broker.Executable, error) {
+	type memoKey struct{ path, dir, argv string }
+	exe, err := kind.Remember(p.project.Memo, memoKey{env.Path, env.Dir, argv0 + "\x00" + strings.Join(args, "\x00")}, func() (*broker.Executable, error) {
+		return broker.Resolve(env, argv0, args...)
+	})
+	var start *broker.StartError
+	if errors.As(err, &start) {
+		return nil, &graph.BlockedError{Why: start.Error(), Do: hint}
+	}
+	return exe, err
 }
 
 func (p *Program) digestFile(path string) (digest.Digest, error) {

@@ -51,6 +51,7 @@ type Program struct {
 	target  *target.Target // nil where none is declared
 	project *kind.Project
 	tokens  map[string]kind.Token
+	starts  []string      // further programs that it starts
 	session *kind.Session // what runs beside it; nil where nothing may
 }
 
@@ -95,6 +96,13 @@ func New(d Declared, c *kind.Compiler) (*Program, error) {
 		return nil, err
 	}
 	return p.with(c), nil
+}
+
+// Starting is the program where it starts others itself, whose content is part of the key as its own is.
+func (p *Program) Starting(programs []string) *Program {
+	q := *p
+	q.starts = programs
+	return &q
 }
 
 // With is the program with other arguments, more variables and no other change: what a provider makes of a workload.

@@ -119,23 +119,32 @@ func (p *Prepared) runBeside(ctx context.Context, t *graph.Task, rec *cache.Reco
 		invalid(rec, "inputs_changed_during_run", changed+" began or ceased to be an input while the program ran")
 		return res, nil
 	}
-	if p.exe != nil {
-		if err := p.exe.Verify(ctx); err != nil {
-			invalid(rec, "executable_changed", err.Error())
-		}
+	if err := p.verifyPrograms(ctx); err != nil {
+		invalid(rec, "executable_changed", err.Error())
 	}
 	return res, nil
 }
 
 // verify makes sure that what the key was made of has not moved.
 func (p *Prepared) verify(ctx context.Context) error {
-	if p.exe != nil {
-		if err := p.exe.Verify(ctx); err != nil {
-			return moved(err)
-		}
+	if err := p.verifyPrograms(ctx); err != nil {
+		return moved(err)
 	}
 	if changed := p.changed(); changed != "" {
 		return &graph.MovedError{What: changed}
+	}
+	return nil
+}
+
+// verifyPrograms makes sure that the files which run are those of the key.
+func (p *Prepared) verifyPrograms(ctx context.Context) error {
+	for _, exe := range append([]*broker.Executable{p.exe}, p.others...) {
+		if exe == nil {
+			continue
+		}
+		if err := exe.Verify(ctx); err != nil {
+			return err
+		}
 	}
 	return nil
 }

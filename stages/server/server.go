@@ -108,7 +108,9 @@ func (Kind) Compile(inst *lang.Instance, c *kind.Compiler) (*kind.Compiled, erro
 		}
 		s.program = p
 	}
-	out := &kind.Compiled{Node: c.Node(inst, graph.Definition, nil), Value: s, Tokens: map[string]kind.Token{}}
+	node := c.Node(inst, graph.Definition, nil)
+	node.Lease = s.existing == nil
+	out := &kind.Compiled{Node: node, Value: s, Tokens: map[string]kind.Token{}}
 	for _, t := range tokens {
 		out.Tokens[t.Name] = kind.Token{Lease: s}
 	}

@@ -99,7 +99,7 @@ func Open(ctx context.Context, o Options) (*Workspace, error) {
 		}
 	}
 	w.Project = &kind.Project{
-		Root: root, Dir: experiment, HostClass: host.Class(), Environ: environ(o.Environ), Self: o.Self, Memo: kind.NewMemo(),
+		Root: root, Dir: experiment, HostClass: host.Class(), Observe: host.Class, Environ: environ(o.Environ), Self: o.Self, Memo: kind.NewMemo(),
 		Secret: w.Config.Secret,
 	}
 	if err := w.openStore(ctx, o, storeDir, experiment); err != nil {

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/urfave/cli/v2"
 
@@ -139,7 +140,8 @@ func Complete(s *state, typed string, src Source) Answer {
 		a = s.argument(typed, src)
 	}
 	a.List = slices.DeleteFunc(a.List, func(c Candidate) bool {
-		return !strings.HasPrefix(c.Value, typed) || strings.ContainsAny(c.Value, "\n\t\r")
+		// A terminal would take a control character for an order.
+		return !strings.HasPrefix(c.Value, typed) || strings.ContainsFunc(c.Value, unicode.IsControl)
 	})
 	return a
 }

@@ -26,7 +26,7 @@ func split(line, breaks string) []word {
 			if c == '\'' {
 				w.quote = 0
 			} else {
-				w.text += string(c)
+				w.text += line[i : i+1]
 			}
 		case w.quote == '"' && c == '"':
 			w.quote = 0

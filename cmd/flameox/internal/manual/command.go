@@ -17,14 +17,22 @@ import (
 func Command() *cli.Command {
 	return &cli.Command{
 		Name: "man", Usage: "print a manual page", ArgsUsage: "[COMMAND ...]",
-		Description: "Without a command it is the page of the whole program. `make man` writes all pages to bin/man.\n\n" +
+		Description: "Without a command it is the page of the whole program. `make install` puts all pages where man finds them.\n\n" +
 			"Examples:\n" +
 			"  flameox man > flameox.1\n" +
 			"  flameox man plan | man -l -\n" +
-			"  flameox man bundle export > flameox-bundle-export.1",
+			"  flameox man bundle export > flameox-bundle-export.1\n" +
+			"  flameox man -list",
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "list", Usage: "print the commands that have a page, one a line"}},
 		Action: func(c *cli.Context) error {
 			pages := Pages(c.App)
 			names := c.Args().Slice()
+			if c.Bool("list") {
+				for _, p := range pages[1:] {
+					fmt.Fprintln(c.App.Writer, strings.Join(p.Path[1:], " "))
+				}
+				return nil
+			}
 			if len(names) == 0 {
 				_, err := io.WriteString(c.App.Writer, RoffAll(pages, cmdline.Version(), date()))
 				return err

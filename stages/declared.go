@@ -1,0 +1,38 @@
+package stages
+
+import (
+	"github.com/flameox/flameox/stages/environment"
+	"github.com/flameox/flameox/stages/host"
+)
+
+// Hosts are the declared classes of machine, in the order of the configuration.
+func (e *Experiment) Hosts() []*host.Declared {
+	var out []*host.Declared
+	for _, inst := range e.Expansion.Instances {
+		if c := e.compiled.Of(inst); c != nil {
+			if d, ok := c.Value.(*host.Declared); ok {
+				out = append(out, d)
+			}
+		}
+	}
+	return out
+}
+
+// Environment is a declared environment by its address.
+type Environment struct {
+	Address string
+	Host    *environment.Host
+}
+
+// Environments are the declared environments, in the order of the configuration.
+func (e *Experiment) Environments() []Environment {
+	var out []Environment
+	for _, inst := range e.Expansion.Instances {
+		if c := e.compiled.Of(inst); c != nil {
+			if h, ok := c.Value.(*environment.Host); ok {
+				out = append(out, Environment{inst.Address().String(), h})
+			}
+		}
+	}
+	return out
+}

@@ -20,13 +20,14 @@ import (
 	"github.com/flameox/flameox/stages/sample"
 	"github.com/flameox/flameox/stages/server"
 	"github.com/flameox/flameox/stages/target"
+	"github.com/flameox/flameox/stages/tool"
 	"github.com/flameox/flameox/stages/workload"
 )
 
 // Kinds are all stage kinds.
 func Kinds(reg *providers.Registry) []kind.Kind {
 	return []kind.Kind{
-		target.Kind{}, host.Kind{}, environment.Kind{}, build.Kind{}, server.Kind{}, workload.Kind{},
+		target.Kind{}, host.Kind{}, environment.Kind{}, tool.Kind{}, build.Kind{}, server.Kind{}, workload.Kind{},
 		capture.New(reg), sample.Kind{}, extract.New(reg), imports.Kind{Providers: reg},
 	}
 }

@@ -45,7 +45,7 @@ func newApp() *cli.App {
 			runsCommand(), showCommand(), diffCommand(), logsCommand(), artifactsCommand(), shellCommand(),
 			queryCommand(), tablesCommand(),
 			configure.Validate(), configure.Fmt(), configure.Schema(tablesCommand()), configure.Console(), configure.Init(), configure.Lock(), storage.Fsck(), versionCommand(),
-			machine.Host(),
+			machine.Host(), machine.Providers(),
 			storage.GC(), storage.Restore(), storage.Pin(), storage.Unpin(), storage.Pins(), storage.Recover(), storage.Bundle(), storage.Evidence(),
 			completion.Command(), completion.Answering(), manual.Command(),
 		},

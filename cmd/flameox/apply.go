@@ -203,7 +203,7 @@ func publishEvidence(ctx context.Context, c *cli.Context, w *workspace.Workspace
 		return fmt.Errorf("publish the evidence: %w\nThe results are kept; the next apply publishes them", err)
 	}
 	for _, line := range report.Warnings() {
-		fmt.Fprintln(c.App.ErrWriter, "Warning: "+line)
+		fmt.Fprintln(c.App.ErrWriter, "Warning: "+view.Lines(line))
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func queryCommand() *cli.Command {
 			}
 			if g, err := publish.Pin(dir); err == nil {
 				for _, line := range g.Warnings() {
-					fmt.Fprintln(c.App.ErrWriter, "Warning: "+line)
+					fmt.Fprintln(c.App.ErrWriter, "Warning: "+view.Lines(line))
 				}
 			}
 			return db.Query(c.Context, c.Args().First(), f, c.App.Writer)

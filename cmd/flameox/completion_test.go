@@ -80,7 +80,7 @@ func TestBashIsOfferedWhatMayStandAtTheCursor(t *testing.T) {
 		{"flameox plan -- -d", ""},
 		{"flameox graph -format ", "dot mermaid json"},
 		{"flameox graph --format=m", "mermaid"},
-		{"flameox logs -stream std", "stdout stderr"},
+		{"flameox evidence export -format c", "csv"},
 		{"flameox why ", "build.tool capture.command.w"},
 		{"flameox why cap", "capture.command.w"},
 		{"flameox why -json cap", "capture.command.w"},

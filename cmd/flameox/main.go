@@ -10,6 +10,7 @@ import (
 	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
 	"github.com/flameox/flameox/graph/broker"
 	"github.com/flameox/flameox/internal/flags"
+	"github.com/flameox/flameox/internal/view"
 	"github.com/flameox/flameox/stages/extract"
 )
 
@@ -35,10 +36,10 @@ func run(args []string) int {
 	var coded *cmdline.ExitError
 	if errors.As(err, &coded) {
 		if coded.Err != nil {
-			fmt.Fprintln(os.Stderr, "Error: "+coded.Err.Error())
+			fmt.Fprintln(os.Stderr, "Error: "+view.Lines(coded.Err.Error()))
 		}
 		return coded.Code
 	}
-	fmt.Fprintln(os.Stderr, "Error: "+err.Error())
+	fmt.Fprintln(os.Stderr, "Error: "+view.Lines(err.Error()))
 	return cmdline.ExitFailure
 }

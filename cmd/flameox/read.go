@@ -16,6 +16,7 @@ import (
 	"github.com/flameox/flameox/internal/address"
 	"github.com/flameox/flameox/internal/flags"
 	"github.com/flameox/flameox/internal/suggest"
+	"github.com/flameox/flameox/internal/view"
 	"github.com/flameox/flameox/lang/units"
 	"github.com/flameox/flameox/providers"
 	"github.com/flameox/flameox/stages/program"
@@ -151,7 +152,7 @@ func showPlan(c *cli.Context, path string) error {
 	case doc == nil:
 		return fmt.Errorf("%s: %w", path, err)
 	case err != nil:
-		fmt.Fprintln(c.App.ErrWriter, "Warning: "+err.Error())
+		fmt.Fprintln(c.App.ErrWriter, "Warning: "+view.Lines(err.Error()))
 	}
 	if c.Bool("json") {
 		return cmdline.JSON(c, doc)

@@ -58,6 +58,7 @@ var documents = map[string]struct {
 	"import":      {"What an import brought: flameox bundle import -json", bundle.Imported{}},
 	"export":      {"What was exported: flameox evidence export -json", export.Report{}},
 	"host":        {"What this machine is: flameox host -json", machine.HostDocument{}},
+	"providers":   {"What each provider can do here: flameox providers -json", machine.ProvidersDocument{}},
 	"version":     {"The version: flameox version -json", versionDocument{}},
 }
 
@@ -66,7 +67,7 @@ func TestSchemasAreThoseOfTheTypes(t *testing.T) {
 		"flameox": ".", "graph": "../../graph", "cache": "../../graph/cache", "facet": "../../graph/facet", "fsck": "../../graph/fsck",
 		"gc": "../../graph/gc", "bundle": "../../graph/bundle", "storage": "internal/storage", "export": "../../evidence/export",
 		"address": "../../internal/address", "render": "../../lang/render", "reference": "../../lang/reference", "configure": "internal/configure",
-		"machine": "internal/machine",
+		"machine": "internal/machine", "capability": "../../stages/capability", "providers": "../../providers",
 	})
 	if err != nil {
 		t.Fatal(err)

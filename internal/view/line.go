@@ -218,6 +218,15 @@ func cutLine(l line, n int, ellipsis string) line {
 	return out
 }
 
+// Lines is text from outside, such as an error, that may have several lines: nothing in it controls the terminal.
+func Lines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = clean(l)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // clean makes text from outside safe to print on one line: escape sequences go, line breaks and tabs become spaces, other
 // control characters are written out.
 func clean(s string) string {

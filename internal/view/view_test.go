@@ -345,6 +345,12 @@ func TestTextFromOutsideCannotControlTheTerminal(t *testing.T) {
 	}
 }
 
+func TestLinesOfAnErrorKeepTheirEndsAndNothingElse(t *testing.T) {
+	if got, want := Lines("a\x1b[31mb\n\tc\x00\u202e"), "ab\n c\\u0000\\u202e"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestNumbers(t *testing.T) {
 	for want, got := range map[string]string{
 		"0": Count(0), "999": Count(999), "9,998": Count(9998), "-1,234,567": Count(-1234567),

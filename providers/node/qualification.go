@@ -14,7 +14,7 @@ func (Provider) Qualifications() []providers.Qualification {
 			Version: "v20.20.2", Series: "20",
 			Platforms: []string{"linux/amd64"},
 			Origin:    "made in the test by node --cpu-prof and --heap-prof",
-			Exercised: []string{"both profiles of one run", "threads and forked processes, each with a profile", "a workload that fails or is ended", "figures, compared with JavaScript that reads the same files"},
+			Exercised: []string{"both profiles of one run", "threads and forked processes, each with a profile", "a workload that exits with another status", "figures, compared with JavaScript that reads the same files"},
 			Blind:     []string{"Node 22 and later, whose flags are the same", "Windows and macOS", "the inspector: profiles are of whole runs"},
 			Test:      "providers/node.TestRealRuns",
 		},

@@ -14,8 +14,8 @@ func (Provider) Qualifications() []providers.Qualification {
 			Version: "2.11.0", Series: "2.11",
 			Platforms: []string{"linux/amd64"},
 			Origin:    "made in the test by pyperf",
-			Exercised: []string{"modes script, function and command", "parameters as asv has them", "benchmarks that fail, and scripts that do not load", "the environment that workers get"},
-			Blind:     []string{"Windows and macOS", "PyPy and GraalPy", "pyperf --track-memory and hooks"},
+			Exercised: []string{"modes script, function and command", "parameters as asv has them", "memory in place of time", "calibration", "the environment that workers get"},
+			Blind:     []string{"Windows and macOS", "PyPy and GraalPy", "hooks of pyperf"},
 			Test:      "providers/pyperf.TestRealRuns",
 		},
 		{

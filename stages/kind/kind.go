@@ -5,11 +5,13 @@
 package kind
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/graph/cas"
+	"github.com/flameox/flameox/graph/facet"
 	"github.com/flameox/flameox/internal/sources"
 	"github.com/flameox/flameox/internal/token"
 	"github.com/flameox/flameox/lang"
@@ -50,10 +52,21 @@ type Rows struct {
 	Provider string
 }
 
-// Token is a runtime token: a path below the tree that Node's result is, or a value that only a lease has.
+// Token is a runtime token: a path below the tree that Node's result is, a value that only a lease has, or the path of a file.
 type Token struct {
 	Node  *graph.Node
 	Lease Lease
+	File  File
+}
+
+// File is one file that flameox keeps, and of which the content is known before it is there: a managed binary.
+type File interface {
+	// Fact identifies its content in the executables facet of its users.
+	Fact() facet.Entry
+	// Path is where it lies once it is ready.
+	Path(s *graph.Store) string
+	// Ready makes sure that it is what Fact says, from its bytes. The notes are limitations of the run that it was made ready for.
+	Ready(ctx context.Context, t *graph.Task) ([]cache.Note, error)
 }
 
 // Project is what stages may know of the project and use of the machine.

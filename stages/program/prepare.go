@@ -37,6 +37,7 @@ type Prepared struct {
 	runtime     *managed.Description // of the environment that has to stand first; nil where that is nothing
 	leases      map[kind.Lease]kind.PreparedLease
 	order       []kind.Lease // of the leases, by first use
+	tools       []kind.File  // by first use
 	identity    facet.Facet
 }
 
@@ -88,6 +89,12 @@ func (p *Program) Prepare(ctx context.Context, in *graph.Results, collectors []p
 		return nil, err
 	}
 	out.executables.Name = facet.Executables
+	out.tools = c.files
+	for i, f := range c.files {
+		e := f.Fact()
+		e.Name = toolPrefix + strconv.Itoa(i+1) + " " + e.Name
+		out.executables.Entries = append(out.executables.Entries, e)
+	}
 	if p.Host.Runtime != nil {
 		if out.runtime, err = p.Host.Runtime.Describe(ctx, in); err != nil {
 			return nil, err
@@ -105,6 +112,9 @@ func (p *Program) resolve(ctx context.Context, out *Prepared) error {
 	env := broker.Env{Path: p.Host.Path, Dir: filepath.Join(p.project.Root, filepath.FromSlash(p.Dir)), Digest: p.digestFile}
 	argv0, skip := p.Command[0], 0
 	if names := token.Names(argv0); len(names) > 0 {
+		if p.tokens[names[0]].File != nil && argv0 == token.Make(names[0]) {
+			return nil // its content is in the facet already, and is verified right before the start
+		}
 		// The program is an upstream output: its content is among the inputs. What is left is the interpreter of a script.
 		script, err := p.treeScript(out, argv0, names[0])
 		if err != nil || script == "" {

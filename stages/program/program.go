@@ -156,7 +156,11 @@ type canonical struct {
 	order  []string
 	index  map[string]int
 	leases []kind.Lease
+	files  []kind.File
 }
+
+// toolPrefix begins the names under which files that flameox keeps stand in keys.
+const toolPrefix = "tool#"
 
 // leasePrefix begins the names under which leases stand in keys.
 const leasePrefix = "server#"
@@ -170,6 +174,8 @@ func (c *canonical) text(s string) string {
 			return "${" + name + "}", nil
 		case t.Lease != nil:
 			return "${" + leasePrefix + strconv.Itoa(c.lease(t.Lease)) + "." + attr + "}", nil
+		case t.File != nil:
+			return "${" + toolPrefix + strconv.Itoa(c.file(t.File)) + "." + attr + "}", nil
 		}
 		i, ok := c.index[name]
 		if !ok {
@@ -191,6 +197,16 @@ func (c *canonical) lease(l kind.Lease) int {
 	if i < 0 {
 		i = len(c.leases)
 		c.leases = append(c.leases, l)
+	}
+	return i + 1
+}
+
+// file is the number of a file, from 1.
+func (c *canonical) file(f kind.File) int {
+	i := slices.Index(c.files, f)
+	if i < 0 {
+		i = len(c.files)
+		c.files = append(c.files, f)
 	}
 	return i + 1
 }

@@ -225,6 +225,9 @@ func (p *Prepared) substitute(store *graph.Store, at site, place *managed.Place,
 		if v, ok := at.values[name]; ok {
 			return v, nil
 		}
+		if f := p.program.tokens[name].File; f != nil {
+			return f.Path(store), nil
+		}
 		root, ok := p.trees[name]
 		if !ok {
 			return "", fmt.Errorf("${%s} has no value here", name)

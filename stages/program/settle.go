@@ -10,20 +10,23 @@ import (
 	"github.com/flameox/flameox/stages/environment/managed"
 )
 
-// settle makes the environment stand that the program runs in, and says what to start. place is nil where nothing has to stand. An environment
+// settle makes the tools and the environment stand that the program needs, and says what to start. place is nil where nothing has to stand. An environment
 // that cannot be made leaves a record that is not valid.
 func (p *Prepared) settle(ctx context.Context, t *graph.Task, rec *cache.Record) (place *managed.Place, start *broker.Executable, err error) {
+	for _, f := range p.tools {
+		notes, err := f.Ready(ctx, t)
+		if err != nil {
+			unsettled(ctx, rec, "tool", err)
+			return nil, nil, nil
+		}
+		rec.Limitations = append(rec.Limitations, notes...)
+	}
 	if p.runtime == nil {
 		return nil, p.start, nil
 	}
 	place, err = p.program.Host.Runtime.Ready(ctx, t, p.runtime)
 	if err != nil {
-		if ctx.Err() != nil {
-			rec.Execution = cache.ExecutionCancelled
-			invalid(rec, "cancelled", "flameox was interrupted while the environment was made ready")
-		} else {
-			invalid(rec, "environment", err.Error())
-		}
+		unsettled(ctx, rec, "environment", err)
 		return nil, nil, nil
 	}
 	rec.Limitations = append(rec.Limitations, place.Notes...)
@@ -43,4 +46,14 @@ func (p *Prepared) settle(ctx context.Context, t *graph.Task, rec *cache.Record)
 		}
 	}
 	return place, start, nil
+}
+
+// unsettled makes the record invalid because what the program needs could not be had.
+func unsettled(ctx context.Context, rec *cache.Record, what string, err error) {
+	if ctx.Err() != nil {
+		rec.Execution = cache.ExecutionCancelled
+		invalid(rec, "cancelled", "flameox was interrupted while the "+what+" was made ready")
+		return
+	}
+	invalid(rec, what, err.Error())
 }

@@ -46,14 +46,18 @@ func (p *prepared) Start(ctx context.Context, t *graph.Task, every time.Duration
 		}
 		return &lease{p: p, proc: proc}, err
 	}
+	var failed *process // its log says why
 	standing, err := p.server.project.Shared.Get(p.key, func() (kind.Standing, error) {
 		run := t.Store.Cache.NewRunID()
 		proc, err := p.launch(context.WithoutCancel(ctx), t, filepath.Join(t.Store.Dir, "tmp", run), t.Store.Broker.Mark(run), every)
-		if err != nil && proc != nil {
-			err = errors.Join(err, proc.Stop())
+		if err != nil {
+			failed = proc
 		}
 		return proc, err
 	})
+	if failed != nil {
+		return &lease{p: p, proc: failed}, err
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -139,10 +140,6 @@ func (t *Tool) install(s *graph.Store, path string) error {
 		return &Error{Kind: Missing, Err: err, Text: fmt.Sprintf("neither the executable of %s nor its download is here; run it first: flameox apply -target=%s", t.Address, t.Address)}
 	}
 	defer blob.Close()
-	archive, ok := blob.(source)
-	if !ok {
-		return fmt.Errorf("read the download of %s: its blob cannot be read at any place", t.Address)
-	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the folder of %s: %w", t.Address, err)
 	}
@@ -153,8 +150,8 @@ func (t *Tool) install(s *graph.Store, path string) error {
 	}
 	defer os.Remove(tmp)
 	defer out.Close()
-	h := digest.New()
-	if err := unpack(archive, t.o.Size, t.o.Member, io.MultiWriter(out, h)); err != nil {
+	h := sha256.New()
+	if err := unpack(blob, t.o.Size, t.o.Member, io.MultiWriter(out, h)); err != nil {
 		return &Error{Kind: WrongFormat, Err: err, Text: fmt.Sprintf("the executable of %s could not be taken out of what %s answers: %v", t.Address, redact(t.url), err)}
 	}
 	if sum := digest.Of(h); sum != t.executable {

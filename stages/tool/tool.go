@@ -163,7 +163,7 @@ func (t *Tool) manifest() facet.Manifest {
 
 // Fact identifies the tool in the executables facet of its users.
 func (t *Tool) Fact() facet.Entry {
-	return facet.Entry{Name: "executable", Value: t.executable.String(), Note: t.o.Revision}
+	return facet.Entry{Name: "executable", Value: t.executable.String(), Note: t.name + " " + t.o.Revision}
 }
 
 // Actions is one action: bring the tool here. It is exact before anything is downloaded.

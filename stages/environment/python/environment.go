@@ -30,6 +30,9 @@ const (
 	language = "python"
 )
 
+// PackageFact begins the names of the facts that say which packages are locked: a name each, and its version as the value.
+const PackageFact = "python.package "
+
 // version is raised whenever what is built of the same lock changes.
 const version = 1
 
@@ -138,7 +141,7 @@ func (e *Environment) facts(lock *pylock.Lock, python *Interpreter, trees []dige
 	f.AddNote("python.lock", lock.Digest().String(), path.Join(e.project.Dir, e.o.Requirements))
 	for i := range lock.Packages {
 		p := &lock.Packages[i]
-		name := "python.package " + p.Name
+		name := PackageFact + p.Name
 		if p.Marker != "" {
 			name += " ; " + p.Marker
 		}

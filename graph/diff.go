@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/flameox/flameox/graph/cache"
@@ -29,7 +30,8 @@ type RunDiff struct {
 }
 
 // Compare says whether two runs measure the same thing under the same conditions, and in what they differ. Inputs,
-// executables and identity may differ: that is what comparisons are made for.
+// executables and identity may differ: that is what comparisons are made for. Machines that differ in what a key holds measured different things; what
+// no key holds, as where a declared class leaves it open, is a covariate.
 func (s *Store) Compare(a, b *cache.Record) *RunDiff {
 	d := &RunDiff{A: a, B: b, Verdict: Comparable, Changes: facet.Diff(&a.Manifest, &b.Manifest)}
 	if a.Kind != b.Kind {
@@ -44,16 +46,15 @@ func (s *Store) Compare(a, b *cache.Record) *RunDiff {
 		if c.Tree {
 			d.Files = append(d.Files, s.fileChanges(c)...)
 		}
-		switch c.Facet {
-		case facet.Definition, facet.HostClass:
+		switch {
+		case c.Facet == facet.HostClass && a.Host.Class[c.Name] == b.Host.Class[c.Name] && a.Host.Class[c.Name] != "" && (c.Old == "" || c.New == ""):
+			// One of the two declares what the other leaves open, and the machines were the same in it.
+		case c.Facet == facet.Definition, c.Facet == facet.HostClass:
 			d.Why = append(d.Why, fmt.Sprintf("%s differs: %s %s → %s", strings.ReplaceAll(string(c.Facet), "_", " "), c.Name, shorten(c.Old), shorten(c.New)))
 		}
 	}
-	for _, name := range union(a.Host.Covariates, b.Host.Covariates) {
-		if x, y := a.Host.Covariates[name], b.Host.Covariates[name]; x != y {
-			d.Covariates = append(d.Covariates, facet.Change{Name: name, Old: x, New: y})
-		}
-	}
+	d.covariates(a.Host.Class, b.Host.Class)
+	d.covariates(a.Host.Covariates, b.Host.Covariates)
 	switch {
 	case len(d.Why) > 0:
 		d.Verdict = Incomparable
@@ -64,4 +65,14 @@ func (s *Store) Compare(a, b *cache.Record) *RunDiff {
 		}
 	}
 	return d
+}
+
+// covariates adds the facts that differ and are in neither key. A fact of the class is one where the keys have a declared class, or none.
+func (d *RunDiff) covariates(a, b map[string]string) {
+	for _, name := range union(a, b) {
+		keyed := slices.ContainsFunc(d.Changes, func(c facet.Change) bool { return c.Facet == facet.HostClass && c.Name == name })
+		if x, y := a[name], b[name]; x != y && !keyed {
+			d.Covariates = append(d.Covariates, facet.Change{Name: name, Old: x, New: y})
+		}
+	}
 }

@@ -84,7 +84,7 @@ echo 'six==1.17.0 --hash=sha256:4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8ed
 
 // before is what an example of a command needs that the quickstart does not have after one apply.
 var before = map[string]string{
-	"flameox plan":          `echo 'host "bench-7" { class = { "cpu.logical" = "64" } }' > hosts.flameox.hcl`,
+	"flameox plan":          `echo 'host "bench-7" { class = { os = "linux" } }' > hosts.flameox.hcl`,
 	"flameox init":          "rm flameox.hcl",
 	"flameox bundle import": "flameox bundle export evidence.flameox -all",
 	"flameox unpin":         "flameox pin 'capture.gobench.*'",

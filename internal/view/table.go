@@ -19,6 +19,7 @@ type Column struct {
 	Right bool // numbers
 	Path  bool // loses its middle, not its end, where there is no room
 	Keep  bool // is never shortened
+	Wrap  bool // of the last one: goes on in further lines below itself
 }
 
 // Write writes the table. Without a width nothing is shortened.
@@ -55,6 +56,13 @@ func (p *page) table(v *Table, indent int) {
 			width[i] = max(width[i], utf8.RuneCountInString(cells[r][i]))
 		}
 	}
+	hang := indent
+	if last := len(v.Columns) - 1; last >= 0 && v.Columns[last].Wrap {
+		width[last] = 0
+		for _, n := range width[:last] {
+			hang += n + columnGap
+		}
+	}
 	shrink(width, v.Columns, p.o.Width-indent)
 	if titled {
 		l := line{}.pad(indent)
@@ -68,7 +76,7 @@ func (p *page) table(v *Table, indent int) {
 		for i, c := range v.Columns {
 			l = p.cell(l, c, width[i], row[i], plain, i == 0)
 		}
-		p.put(indent, l)
+		p.put(hang, l)
 	}
 }
 
@@ -76,9 +84,12 @@ func (p *page) cell(l line, c Column, n int, s string, st style, first bool) lin
 	if !first {
 		l = l.pad(l.width() + columnGap)
 	}
-	if c.Path {
+	switch {
+	case c.Wrap:
+		n = utf8.RuneCountInString(s)
+	case c.Path:
 		s = cutMiddle(s, n, p.g.ellipsis)
-	} else {
+	default:
 		s = cutEnd(s, n, p.g.ellipsis)
 	}
 	start := l.width()

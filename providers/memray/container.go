@@ -21,27 +21,15 @@ const (
 	ReaderBroke  = "reader_broke_off"
 	ReaderOther  = "reader_version"
 	NoReader     = "reader_missing"
-	InputBudget  = "input_budget"
-	MemoryBudget = "memory_budget"
+	InputBudget  = providers.InputBudget
+	MemoryBudget = providers.MemoryBudget
 	RowBudget    = "row_budget"
-	Overflow     = "weights_overflow"
-	TooMuch      = "profile_limits"
+	Overflow     = providers.Overflow
+	TooMuch      = providers.TooMuch
 )
-
-// refusal says why a payload cannot be evidence. missing is set where a reader is at fault and not the payload.
-type refusal struct {
-	evidence.Limitation
-	missing bool
-}
-
-func (r *refusal) Error() string { return r.Text }
 
 func limitation(code, format string, args ...any) evidence.Limitation {
 	return evidence.Limitation{Code: code, Text: fmt.Sprintf(format, args...)}
-}
-
-func refuse(code, format string, args ...any) error {
-	return &refusal{Limitation: limitation(code, format, args...)}
 }
 
 var (
@@ -72,7 +60,7 @@ type container struct {
 // open looks at the outside of a capture.
 func open(a providers.Artifact) (container, error) {
 	if a.Size == 0 {
-		return container{}, refuse(EmptyFile, "%s has no bytes: the process ended before memray wrote anything", a.Name)
+		return container{}, providers.Refuse(EmptyFile, "%s has no bytes: the process ended before memray wrote anything", a.Name)
 	}
 	f, err := a.Open()
 	if err != nil {
@@ -92,7 +80,7 @@ func look(r io.ReaderAt, name string, size int64) (container, error) {
 		return container{}, err
 	}
 	if !detect(head) {
-		return container{}, refuse(NotACapture, "%s does not begin as a capture of memray does", name)
+		return container{}, providers.Refuse(NotACapture, "%s does not begin as a capture of memray does", name)
 	}
 	if !bytes.HasPrefix(head, frameMagic) {
 		return container{}, nil

@@ -63,7 +63,7 @@ func (Provider) Validate(ctx context.Context, in providers.Input) (providers.Rec
 	if err := ctx.Err(); err != nil {
 		return r, err
 	}
-	var bad *refusal
+	var bad *providers.Refusal
 	list, err := outside(in, 0)
 	switch {
 	case errors.As(err, &bad):
@@ -111,23 +111,8 @@ func (Provider) Extract(ctx context.Context, in providers.Input, options any, bu
 		return evidence.Outcome{}, err
 	}
 	out, err := extract(ctx, in, o, budget, sink)
-	var bad *refusal
-	var over *profile.OverflowError
-	var limit *profile.LimitError
-	var full *evidence.BudgetError
-	state := evidence.Incompatible
-	switch {
-	case errors.As(err, &bad):
-		if bad.missing {
-			state = evidence.Unavailable
-		}
-		return evidence.Outcome{State: state, Limitations: []evidence.Limitation{bad.Limitation}}, nil
-	case errors.As(err, &over):
-		return evidence.Outcome{State: state, Limitations: []evidence.Limitation{{Code: Overflow, Text: over.Error()}}}, nil
-	case errors.As(err, &limit):
-		return evidence.Outcome{State: state, Limitations: []evidence.Limitation{{Code: TooMuch, Text: limit.Error()}}}, nil
-	case errors.As(err, &full) && sink.Rows() == 0:
-		return evidence.Outcome{State: state, Limitations: []evidence.Limitation{{Code: MemoryBudget, Text: full.Error()}}}, nil
+	if refused, ok := providers.Refused(err, sink); ok {
+		return refused, nil
 	}
 	return out, err
 }
@@ -148,7 +133,7 @@ func outside(in providers.Input, limit int64) (list []payload, err error) {
 	var size int64
 	for _, a := range artifacts {
 		if size += a.Size; limit > 0 && size > limit {
-			return list, refuse(InputBudget, "the captures have more than the %d bytes that the extraction may read; capture less in one run, or set aggregate = true", limit)
+			return list, providers.Refuse(InputBudget, "the captures have more than the %d bytes that the extraction may read; capture less in one run, or set aggregate = true", limit)
 		}
 		c, err := open(a)
 		if err != nil {
@@ -289,7 +274,7 @@ func extract(ctx context.Context, in providers.Input, o *ExtractOptions, budget 
 		return evidence.Outcome{}, err
 	}
 	if in.Reading == nil {
-		return evidence.Outcome{}, &refusal{missing: true, Limitation: limitation(NoReader, "no reader of memray was run over the capture")}
+		return evidence.Outcome{}, &providers.Refusal{Missing: true, Limitation: limitation(NoReader, "no reader of memray was run over the capture")}
 	}
 	c := collector{artifacts: list, paths: in.Paths, threshold: o.Threshold, allocated: o.Allocated}
 	c.builder = profile.New(profile.Options{Metrics: metrics, Primary: int(highWaterMark), Budget: budget})
@@ -319,7 +304,7 @@ func extract(ctx context.Context, in providers.Input, o *ExtractOptions, budget 
 	}
 	measurements := c.measurements()
 	if n := int64(len(measurements)); budget.Rows > 0 && budget.Rows <= n {
-		return out, refuse(RowBudget, "the %d measurements of the capture have no weight, so none is dropped, and the extraction may write %d rows", n, budget.Rows)
+		return out, providers.Refuse(RowBudget, "the %d measurements of the capture have no weight, so none is dropped, and the extraction may write %d rows", n, budget.Rows)
 	}
 	c.builder.Reserve(int64(len(measurements)))
 	sum, err := c.builder.Finish(sink)

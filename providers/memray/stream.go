@@ -103,17 +103,17 @@ type line struct {
 }
 
 // parseStream reads a whole stream of a reading over n captures and returns the version of memray that made it.
-// An error is a *refusal where the payload or the reader is at fault.
+// An error is a *providers.Refusal where the payload or the reader is at fault.
 func parseStream(r io.Reader, reading *providers.Reading, name func(int) string, n int, h handler) (version string, err error) {
 	p := parser{in: bufio.NewReaderSize(r, 1<<16), h: h, n: n, name: name}
 	err = p.run(reading.Version)
-	var bad *refusal
+	var bad *providers.Refusal
 	if err != nil && reading.Failure != "" && !errors.As(err, &bad) {
-		err = refuse(ReaderBroke, "memray's reader broke off: %s; the capture is damaged, or of a kind that this version of memray fails on", reading.Failure)
+		err = providers.Refuse(ReaderBroke, "memray's reader broke off: %s; the capture is damaged, or of a kind that this version of memray fails on", reading.Failure)
 	}
 	var cut *streamError
 	if errors.As(err, &cut) {
-		err = refuse(ReaderBroke, "what memray's reader printed cannot be used: %s", cut.text)
+		err = providers.Refuse(ReaderBroke, "what memray's reader printed cannot be used: %s", cut.text)
 	}
 	return p.version, err
 }
@@ -200,7 +200,7 @@ func (p *parser) line(l *line, want string) error {
 		if strings.Contains(l.Refused.Text, "incompatible") {
 			code = Incompatible
 		}
-		return refuse(code, "memray %s does not read %s: %s", p.version, p.name(l.Refused.Capture), l.Refused.Text)
+		return providers.Refuse(code, "memray %s does not read %s: %s", p.version, p.name(l.Refused.Capture), l.Refused.Text)
 	case l.Capture != nil:
 		if l.Capture.Capture != p.captures || p.captures == p.n || l.Capture.Records < 0 || l.Capture.Peak < 0 {
 			return broken("line %d describes a capture that cannot be", p.lines+1)
@@ -237,10 +237,10 @@ func (p *parser) reader(l *line, want string) error {
 	case r.Library != "memray" || r.Version != "" && !release.MatchString(r.Version):
 		return broken("it is of %q in version %q, and not of a memray that has a version as Python packages have", r.Library, r.Version)
 	case r.Version == "":
-		return &refusal{missing: true, Limitation: limitation(NoReader, "the interpreter (%s) has no memray that works (%s), and nothing else reads its captures; install %s there, or name another one with interpreter in the extraction",
+		return &providers.Refusal{Missing: true, Limitation: limitation(NoReader, "the interpreter (%s) has no memray that works (%s), and nothing else reads its captures; install %s there, or name another one with interpreter in the extraction",
 			r.Runtime, r.Error, requirement(want))}
 	case want != "" && r.Version != want:
-		return &refusal{missing: true, Limitation: limitation(ReaderOther, "the capture was written by memray %s and the reader is %s: they have to be one version, because the format is private to each; install %s, or name an interpreter that has it with interpreter in the extraction",
+		return &providers.Refusal{Missing: true, Limitation: limitation(ReaderOther, "the capture was written by memray %s and the reader is %s: they have to be one version, because the format is private to each; install %s, or name an interpreter that has it with interpreter in the extraction",
 			want, r.Version, requirement(want))}
 	}
 	return nil

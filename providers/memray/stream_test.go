@@ -277,7 +277,7 @@ func FuzzStream(f *testing.F) {
 				return nil
 			},
 		})
-		var bad *refusal
+		var bad *providers.Refusal
 		if err != nil && !errors.As(err, &bad) {
 			t.Errorf("the stream is at fault, and the error is %v", err)
 		}

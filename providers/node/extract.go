@@ -25,21 +25,12 @@ const (
 	SizesDiffer    = "sample_sizes_differ"
 	LinesMissing   = "lines_missing"
 	WrongKind      = "media_type_contradicted"
-	InputBudget    = "input_budget"
-	MemoryBudget   = "memory_budget"
-	Overflow       = "weights_overflow"
-	TooMuch        = "profile_limits"
+	InputBudget    = providers.InputBudget
+	MemoryBudget   = providers.MemoryBudget
+	Overflow       = providers.Overflow
+	TooMuch        = providers.TooMuch
 	UnexpectedExit = "unexpected_exit"
 )
-
-// refusal says why a payload cannot be evidence.
-type refusal struct{ evidence.Limitation }
-
-func (r *refusal) Error() string { return r.Text }
-
-func refuse(code, format string, args ...any) error {
-	return &refusal{evidence.Limitation{Code: code, Text: fmt.Sprintf(format, args...)}}
-}
 
 // ExtractOptions say how fine frames are.
 type ExtractOptions struct {
@@ -53,7 +44,7 @@ func (Provider) ExtractOptions() any { return new(ExtractOptions) }
 func (Provider) Validate(ctx context.Context, in providers.Input) (providers.Receipt, error) {
 	var r providers.Receipt
 	list, err := readAll(ctx, in, evidence.DefaultBudget())
-	var bad *refusal
+	var bad *providers.Refusal
 	switch {
 	case errors.As(err, &bad):
 		r.Reasons = append(r.Reasons, bad.Limitation)
@@ -84,25 +75,10 @@ func (Provider) Extract(ctx context.Context, in providers.Input, options any, bu
 		return evidence.Outcome{}, fmt.Errorf("granularity = %q is not known; write \"function\" or \"line\"", o.Granularity)
 	}
 	out, err := extract(ctx, in, o.Granularity == "line", budget, sink)
-	var bad *refusal
-	var over *profile.OverflowError
-	var limit *profile.LimitError
-	var full *evidence.BudgetError
-	switch {
-	case errors.As(err, &bad):
-		return incompatible(bad.Limitation), nil
-	case errors.As(err, &over):
-		return incompatible(evidence.Limitation{Code: Overflow, Text: over.Error()}), nil
-	case errors.As(err, &limit):
-		return incompatible(evidence.Limitation{Code: TooMuch, Text: limit.Error()}), nil
-	case errors.As(err, &full) && sink.Rows() == 0:
-		return incompatible(evidence.Limitation{Code: MemoryBudget, Text: full.Error()}), nil
+	if refused, ok := providers.Refused(err, sink); ok {
+		return refused, nil
 	}
 	return out, err
-}
-
-func incompatible(why evidence.Limitation) evidence.Outcome {
-	return evidence.Outcome{State: evidence.Incompatible, Limitations: []evidence.Limitation{why}}
 }
 
 // named is one profile of the run.
@@ -132,20 +108,20 @@ func readAll(ctx context.Context, in providers.Input, budget evidence.Budget) (l
 		}
 		switch size += a.Size; {
 		case budget.InputBytes > 0 && size > budget.InputBytes:
-			return list, refuse(InputBudget, "the profiles have more than the %d bytes that the extraction may read; raise its budget", budget.InputBytes)
+			return list, providers.Refuse(InputBudget, "the profiles have more than the %d bytes that the extraction may read; raise its budget", budget.InputBytes)
 		case size > memory/perByte:
-			return list, refuse(MemoryBudget, "the profiles have %d bytes, and %d can be read in the memory that the extraction may take; raise its memory budget, or sample less often", size, memory/perByte)
+			return list, providers.Refuse(MemoryBudget, "the profiles have %d bytes, and %d can be read in the memory that the extraction may take; raise its memory budget, or sample less often", size, memory/perByte)
 		}
 		p, err := readOne(a)
 		var bad *v8profile.Error
 		if errors.As(err, &bad) {
-			return list, refuse(bad.Code, "%s: %s", a.Name, bad.Text)
+			return list, providers.Refuse(bad.Code, "%s: %s", a.Name, bad.Text)
 		} else if err != nil {
 			return list, err
 		}
 		for _, k := range kinds {
 			if a.MediaType == k.media && p.Kind.String() != k.name {
-				return list, refuse(WrongKind, "%s was declared as a %s profile and is a %s profile; declare it as what it is", a.Name, k.name, p.Kind)
+				return list, providers.Refuse(WrongKind, "%s was declared as a %s profile and is a %s profile; declare it as what it is", a.Name, k.name, p.Kind)
 			}
 		}
 		list = append(list, named{p, a.Name})
@@ -173,7 +149,7 @@ func extract(ctx context.Context, in providers.Input, lines bool, budget evidenc
 	}
 	metrics := metricsOf(list, lines)
 	if len(metrics) == 0 {
-		return evidence.Outcome{}, refuse(NoHits, "granularity = \"line\" needs the hits of a cpu profile by line, and there is none among the profiles; write \"function\"")
+		return evidence.Outcome{}, providers.Refuse(NoHits, "granularity = \"line\" needs the hits of a cpu profile by line, and there is none among the profiles; write \"function\"")
 	}
 	a := adder{
 		b:       profile.New(profile.Options{Metrics: metrics, Budget: budget}),

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/flameox/flameox/formats/v8profile"
+	"github.com/flameox/flameox/providers"
 )
 
 // nodeTime is the time of the samples of one node.
@@ -37,7 +38,7 @@ func timed(p named, say func(code, format string, args ...any)) ([]nodeTime, err
 		from, to = min(from, samples[0].at), max(to, samples[n-1].at)
 	}
 	if uint64(to)-uint64(from) > math.MaxInt64/1000 {
-		return nil, refuse(Overflow, "%s: the profile takes from %d to %d µs, which is more nanoseconds than 64 bits hold", p.name, from, to)
+		return nil, providers.Refuse(Overflow, "%s: the profile takes from %d to %d µs, which is more nanoseconds than 64 bits hold", p.name, from, to)
 	}
 	times := make([]nodeTime, len(p.Nodes))
 	for i, s := range samples {

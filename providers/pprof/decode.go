@@ -5,13 +5,12 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/google/pprof/profile"
 
-	"github.com/flameox/flameox/evidence"
 	sum "github.com/flameox/flameox/formats/profile"
+	"github.com/flameox/flameox/providers"
 )
 
 // The codes of refusals.
@@ -21,21 +20,12 @@ const (
 	Corrupt        = "payload_corrupt"
 	NotAProfile    = "not_a_profile"
 	NoSampleTypes  = "no_sample_types"
-	InputBudget    = "input_budget"
-	MemoryBudget   = "memory_budget"
-	Overflow       = "weights_overflow"
-	TooMuch        = "profile_limits"
+	InputBudget    = providers.InputBudget
+	MemoryBudget   = providers.MemoryBudget
+	Overflow       = providers.Overflow
+	TooMuch        = providers.TooMuch
 	SampleTypesDup = "sample_types_ambiguous"
 )
-
-// refusal says why a payload cannot be evidence.
-type refusal struct{ evidence.Limitation }
-
-func (r *refusal) Error() string { return r.Text }
-
-func refuse(code, format string, args ...any) error {
-	return &refusal{evidence.Limitation{Code: code, Text: fmt.Sprintf(format, args...)}}
-}
 
 // decoded is a profile and how it was written.
 type decoded struct {
@@ -43,7 +33,7 @@ type decoded struct {
 	legacy bool
 }
 
-// decode reads a profile of at most limit bytes of memory once decoded. An error is a *refusal where the
+// decode reads a profile of at most limit bytes of memory once decoded. An error is a *providers.Refusal where the
 // payload is at fault.
 func decode(r io.Reader, limit int64) (decoded, error) {
 	// An object of the decoded profile is never smaller than the bytes that describe it, so what is larger than
@@ -53,23 +43,23 @@ func decode(r io.Reader, limit int64) (decoded, error) {
 	case err != nil:
 		return decoded{}, err
 	case len(data) == 0:
-		return decoded{}, refuse(EmptyFile, "the profile has no bytes: the process ended before it wrote it, or never stopped profiling")
+		return decoded{}, providers.Refuse(EmptyFile, "the profile has no bytes: the process ended before it wrote it, or never stopped profiling")
 	case int64(len(data)) > limit:
-		return decoded{}, refuse(MemoryBudget, "the profile is larger than the %d bytes of memory that it may take; raise the extraction's memory budget", limit)
+		return decoded{}, providers.Refuse(MemoryBudget, "the profile is larger than the %d bytes of memory that it may take; raise the extraction's memory budget", limit)
 	}
 	if isGzip(data) {
 		if data, err = inflate(data, limit); err != nil {
 			return decoded{}, err
 		}
 		if isGzip(data) {
-			return decoded{}, refuse(NotAProfile, "the payload is compressed twice; decompress it once")
+			return decoded{}, providers.Refuse(NotAProfile, "the payload is compressed twice; decompress it once")
 		}
 	}
 	if need := footprint(data); need > limit {
-		return decoded{}, refuse(MemoryBudget, "the profile would take about %d bytes of memory and may take %d; raise the extraction's memory budget", need, limit)
+		return decoded{}, providers.Refuse(MemoryBudget, "the profile would take about %d bytes of memory and may take %d; raise the extraction's memory budget", need, limit)
 	}
 	if n := labelText(data); n > sum.MaxText {
-		return decoded{}, refuse(TooMuch, "the labels of the profile's samples have %d bytes of text together, each counted as often as a sample refers to it, and may have %d; it is damaged, or its producer has to record fewer or shorter labels", n, int64(sum.MaxText))
+		return decoded{}, providers.Refuse(TooMuch, "the labels of the profile's samples have %d bytes of text together, each counted as often as a sample refers to it, and may have %d; it is damaged, or its producer has to record fewer or shorter labels", n, int64(sum.MaxText))
 	}
 	return parse(data, protoShaped(data))
 }
@@ -84,13 +74,13 @@ func inflate(data []byte, limit int64) ([]byte, error) {
 	}
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
-		return nil, refuse(Truncated, "the profile's gzip data breaks off: the process ended while it was being written, or the file was cut")
+		return nil, providers.Refuse(Truncated, "the profile's gzip data breaks off: the process ended while it was being written, or the file was cut")
 	case err != nil:
-		return nil, refuse(Corrupt, "the profile's gzip data is damaged: %v", err)
+		return nil, providers.Refuse(Corrupt, "the profile's gzip data is damaged: %v", err)
 	case int64(len(data)) > limit:
-		return nil, refuse(MemoryBudget, "the profile decompresses to more than the %d bytes of memory that it may take; raise the extraction's memory budget", limit)
+		return nil, providers.Refuse(MemoryBudget, "the profile decompresses to more than the %d bytes of memory that it may take; raise the extraction's memory budget", limit)
 	case len(data) == 0:
-		return nil, refuse(EmptyFile, "the profile is an empty gzip file: the process ended before it wrote it")
+		return nil, providers.Refuse(EmptyFile, "the profile is an empty gzip file: the process ended before it wrote it")
 	}
 	return data, nil
 }
@@ -100,23 +90,23 @@ func inflate(data []byte, limit int64) ([]byte, error) {
 func parse(data []byte, shaped bool) (d decoded, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = refuse(Corrupt, "the profile makes pprof's reader fail: %v", r)
+			err = providers.Refuse(Corrupt, "the profile makes pprof's reader fail: %v", r)
 		}
 	}()
 	p, err := profile.ParseUncompressed(data)
 	if err != nil {
 		if shaped {
-			return decoded{}, refuse(Truncated, "the profile begins as one and breaks off or is damaged (%v): the process ended while it was being written, or the file was cut", err)
+			return decoded{}, providers.Refuse(Truncated, "the profile begins as one and breaks off or is damaged (%v): the process ended while it was being written, or the file was cut", err)
 		}
 		if p, err = profile.ParseData(data); err != nil {
-			return decoded{}, refuse(NotAProfile, "the payload is no profile in pprof's format nor in one of those that came before it: %v", err)
+			return decoded{}, providers.Refuse(NotAProfile, "the payload is no profile in pprof's format nor in one of those that came before it: %v", err)
 		}
 		d.legacy = true
 	} else if err := p.CheckValid(); err != nil {
-		return decoded{}, refuse(Corrupt, "the profile contradicts itself: %v", err)
+		return decoded{}, providers.Refuse(Corrupt, "the profile contradicts itself: %v", err)
 	}
 	if len(p.SampleType) == 0 {
-		return decoded{}, refuse(NoSampleTypes, "the payload names no sample type, so its figures would have no meaning; it is no profile, or was cut")
+		return decoded{}, providers.Refuse(NoSampleTypes, "the payload names no sample type, so its figures would have no meaning; it is no profile, or was cut")
 	}
 	if p.DropFrames != "" {
 		// The reader looks every name up for every line of every location.
@@ -129,11 +119,11 @@ func parse(data []byte, shaped bool) (d decoded, err error) {
 			}
 		}
 		if names > sum.MaxText {
-			return decoded{}, refuse(TooMuch, "the names of the profile's functions have %d bytes together, each counted as often as a line refers to it, and may have %d", names, int64(sum.MaxText))
+			return decoded{}, providers.Refuse(TooMuch, "the names of the profile's functions have %d bytes together, each counted as often as a line refers to it, and may have %d", names, int64(sum.MaxText))
 		}
 	}
 	if err := p.RemoveUninteresting(); err != nil {
-		return decoded{}, refuse(Corrupt, "the profile's own list of frames to drop is no regular expression: %v", err)
+		return decoded{}, providers.Refuse(Corrupt, "the profile's own list of frames to drop is no regular expression: %v", err)
 	}
 	d.Profile = p
 	return d, nil

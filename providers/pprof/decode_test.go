@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/flameox/flameox/providers"
 	"github.com/google/pprof/profile"
 )
 
@@ -122,7 +123,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d, err := decode(bytes.NewReader(data), 16<<20)
-		var bad *refusal
+		var bad *providers.Refusal
 		if err != nil && !errors.As(err, &bad) {
 			t.Fatalf("the payload is at fault, and the error is %v", err)
 		}

@@ -38,7 +38,7 @@ func (Provider) ExtractOptions() any { return new(ExtractOptions) }
 func (Provider) Validate(ctx context.Context, in providers.Input) (providers.Receipt, error) {
 	var r providers.Receipt
 	list, err := readAll(ctx, in, evidence.DefaultBudget())
-	var bad *refusal
+	var bad *providers.Refusal
 	switch {
 	case errors.As(err, &bad):
 		r.Reasons = append(r.Reasons, bad.Limitation)
@@ -68,25 +68,10 @@ func (Provider) Extract(ctx context.Context, in providers.Input, options any, bu
 		return evidence.Outcome{}, fmt.Errorf("granularity = %q is not known; write \"function\", \"line\" or \"address\"", o.Granularity)
 	}
 	out, err := extract(ctx, in, grain, budget, sink)
-	var bad *refusal
-	var over *profile.OverflowError
-	var limit *profile.LimitError
-	var full *evidence.BudgetError
-	switch {
-	case errors.As(err, &bad):
-		return incompatible(bad.Limitation), nil
-	case errors.As(err, &over):
-		return incompatible(evidence.Limitation{Code: Overflow, Text: over.Error()}), nil
-	case errors.As(err, &limit):
-		return incompatible(evidence.Limitation{Code: TooMuch, Text: limit.Error()}), nil
-	case errors.As(err, &full) && sink.Rows() == 0:
-		return incompatible(evidence.Limitation{Code: MemoryBudget, Text: full.Error()}), nil
+	if refused, ok := providers.Refused(err, sink); ok {
+		return refused, nil
 	}
 	return out, err
-}
-
-func incompatible(why evidence.Limitation) evidence.Outcome {
-	return evidence.Outcome{State: evidence.Incompatible, Limitations: []evidence.Limitation{why}}
 }
 
 // named is one profile of the run.
@@ -112,11 +97,11 @@ func readAll(ctx context.Context, in providers.Input, budget evidence.Budget) (l
 			return list, err
 		}
 		if size += a.Size; budget.InputBytes > 0 && size > budget.InputBytes {
-			return list, refuse(InputBudget, "the profiles have more than the %d bytes that the extraction may read; raise its budget", budget.InputBytes)
+			return list, providers.Refuse(InputBudget, "the profiles have more than the %d bytes that the extraction may read; raise its budget", budget.InputBytes)
 		}
 		d, err := readOne(a, memory/2/int64(len(artifacts)))
 		if err != nil {
-			var bad *refusal
+			var bad *providers.Refusal
 			if errors.As(err, &bad) && len(artifacts) > 1 {
 				bad.Text = a.Name + ": " + bad.Text
 			}
@@ -210,7 +195,7 @@ func metricsOf(list []named) (metrics []profile.Metric, primary int, err error) 
 		for _, t := range d.SampleType {
 			m := profile.Metric{Name: t.Type, Unit: t.Unit}
 			if own[m] {
-				return nil, 0, refuse(SampleTypesDup, "the profile has the sample type %s in %s twice, so its figures cannot be told apart", t.Type, t.Unit)
+				return nil, 0, providers.Refuse(SampleTypesDup, "the profile has the sample type %s in %s twice, so its figures cannot be told apart", t.Type, t.Unit)
 			}
 			own[m] = true
 			times[m]++

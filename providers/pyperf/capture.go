@@ -264,7 +264,7 @@ func (Provider) Probe(argv []string) ([]string, func(stdout, stderr []byte) (str
 		v := strings.TrimSpace(string(stdout))
 		if v == "" {
 			lines := strings.Split(strings.TrimSpace(string(stderr)), "\n")
-			return "", fmt.Errorf("%s has no pyperf (%s); install it in the workload's environment", argv[0], lines[len(lines)-1])
+			return "", fmt.Errorf("%s has no pyperf (%s)", argv[0], lines[len(lines)-1])
 		}
 		return v, checkVersion(v)
 	}

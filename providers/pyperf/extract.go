@@ -30,16 +30,16 @@ const (
 	NoValues        = "no_values"
 	NoLoops         = "loops_missing"
 	UnexpectedExit  = "unexpected_exit"
-	InputBudget     = "input_budget"
+	InputBudget     = providers.InputBudget
 	RowBudget       = "row_budget"
-	MemoryBudget    = "memory_budget"
+	MemoryBudget    = providers.MemoryBudget
 )
 
 // Validate accepts results in which something was measured.
 func (Provider) Validate(ctx context.Context, in providers.Input) (providers.Receipt, error) {
 	var r providers.Receipt
 	s, err := read(ctx, in, evidence.DefaultBudget())
-	var bad *refusal
+	var bad *providers.Refusal
 	switch {
 	case errors.As(err, &bad):
 		r.Reasons = append(r.Reasons, bad.Limitation)
@@ -67,10 +67,10 @@ func (Provider) ExtractOptions() any { return nil }
 // refused whole.
 func (Provider) Extract(ctx context.Context, in providers.Input, _ any, budget evidence.Budget, sink *evidence.Sink) (evidence.Outcome, error) {
 	s, err := read(ctx, in, budget)
-	var bad *refusal
-	if errors.As(err, &bad) {
-		return evidence.Outcome{State: evidence.Incompatible, Limitations: []evidence.Limitation{bad.Limitation}}, nil
-	} else if err != nil {
+	if refused, ok := providers.Refused(err, sink); ok {
+		return refused, nil
+	}
+	if err != nil {
 		return evidence.Outcome{}, err
 	}
 	out := evidence.Outcome{State: evidence.Complete, Producer: strings.Join(s.producers, ", "), Results: map[string]any{
@@ -102,7 +102,7 @@ var nothing = evidence.Limitation{Code: NoValues, Text: "the results hold no val
 // every three that may be a benchmark or a run.
 const perByte = 24
 
-// read decodes the payload. An error is a *refusal where the payload is at fault.
+// read decodes the payload. An error is a *providers.Refusal where the payload is at fault.
 func read(ctx context.Context, in providers.Input, budget evidence.Budget) (*suite, error) {
 	a, err := in.Find(Role)
 	if err != nil {
@@ -117,7 +117,7 @@ func read(ctx context.Context, in providers.Input, budget evidence.Budget) (*sui
 	}
 	limit := memory / perByte
 	if budget.InputBytes > 0 && a.Size > budget.InputBytes {
-		return nil, refuse(InputBudget, "the payload has %d bytes and the extraction's budget is %d; raise it", a.Size, budget.InputBytes)
+		return nil, providers.Refuse(InputBudget, "the payload has %d bytes and the extraction's budget is %d; raise it", a.Size, budget.InputBytes)
 	}
 	f, err := a.Open()
 	if err != nil {
@@ -135,9 +135,9 @@ func read(ctx context.Context, in providers.Input, budget evidence.Budget) (*sui
 	}
 	switch {
 	case int64(len(data)) > limit:
-		return nil, refuse(MemoryBudget, "the results are larger than the %d bytes that can be read in the memory that the extraction may take; raise its memory budget", limit)
+		return nil, providers.Refuse(MemoryBudget, "the results are larger than the %d bytes that can be read in the memory that the extraction may take; raise its memory budget", limit)
 	case len(data) == 0:
-		return nil, refuse(EmptyFile, "the payload has no bytes: the process ended before it wrote its results")
+		return nil, providers.Refuse(EmptyFile, "the payload has no bytes: the process ended before it wrote its results")
 	}
 	return parse(data)
 }
@@ -150,9 +150,9 @@ func inflate(data []byte, limit int64) ([]byte, error) {
 	}
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return nil, refuse(Truncated, "the payload's gzip data breaks off: the process ended while it was being written, or the file was cut")
+		return nil, providers.Refuse(Truncated, "the payload's gzip data breaks off: the process ended while it was being written, or the file was cut")
 	case err != nil:
-		return nil, refuse(Corrupt, "the payload's gzip data is damaged: %v", err)
+		return nil, providers.Refuse(Corrupt, "the payload's gzip data is damaged: %v", err)
 	}
 	return data, nil
 }

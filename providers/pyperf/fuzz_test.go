@@ -3,6 +3,8 @@ package pyperf
 import (
 	"errors"
 	"testing"
+
+	"github.com/flameox/flameox/providers"
 )
 
 // FuzzParse holds what is accepted to what pyperf promises of a suite.
@@ -16,7 +18,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := parse(data)
-		var bad *refusal
+		var bad *providers.Refusal
 		if err != nil {
 			if !errors.As(err, &bad) || bad.Code == "" {
 				t.Errorf("the error is a %T: %v", err, err)

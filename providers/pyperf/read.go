@@ -2,24 +2,14 @@ package pyperf
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"regexp"
 	"slices"
 	"strconv"
 
-	"github.com/flameox/flameox/evidence"
 	"github.com/flameox/flameox/formats/jsonscan"
+	"github.com/flameox/flameox/providers"
 )
-
-// refusal says why a payload cannot be evidence.
-type refusal struct{ evidence.Limitation }
-
-func (r *refusal) Error() string { return r.Text }
-
-func refuse(code, format string, args ...any) error {
-	return &refusal{evidence.Limitation{Code: code, Text: fmt.Sprintf(format, args...)}}
-}
 
 // suite is a whole document, its metadata handed down.
 type suite struct {
@@ -87,7 +77,7 @@ type raw struct {
 	offset int64
 }
 
-// parse reads a document. An error is a *refusal.
+// parse reads a document. An error is a *providers.Refusal.
 func parse(data []byte) (*suite, error) {
 	s, err := parseSuite(data)
 	var bad *jsonscan.Error
@@ -96,7 +86,7 @@ func parse(data []byte) (*suite, error) {
 		if bad.Cut {
 			code, hint = Truncated, "the payload breaks off: the process ended while it was being written, or the file was cut"
 		}
-		return nil, refuse(code, "%s (%v)", hint, bad)
+		return nil, providers.Refuse(code, "%s (%v)", hint, bad)
 	}
 	return s, err
 }
@@ -109,7 +99,7 @@ func parseSuite(data []byte) (*suite, error) {
 	r := jsonscan.New(data)
 	if r.Kind() != '{' {
 		r.Skip()
-		r.Stop(refuse(NotPyperf, "the payload is JSON but no object, and so not pyperf's"))
+		r.Stop(providers.Refuse(NotPyperf, "the payload is JSON but no object, and so not pyperf's"))
 	}
 	r.Object(func(name []byte) {
 		switch string(name) {
@@ -134,11 +124,11 @@ func parseSuite(data []byte) (*suite, error) {
 	case r.Err() != nil:
 		return nil, r.Err()
 	case !hasVersion || !hasBenchmarks:
-		return nil, refuse(NotPyperf, "the payload is JSON without version and benchmarks, which pyperf always writes: it is none of its results")
+		return nil, providers.Refuse(NotPyperf, "the payload is JSON without version and benchmarks, which pyperf always writes: it is none of its results")
 	case version != `"1.0"`:
-		return nil, refuse(FormatVersion, "the results are of version %.20s of pyperf's format, and only \"1.0\" is read, which pyperf writes since its own version 1.0; convert them with `python -m pyperf convert` of a pyperf that reads both", version)
+		return nil, providers.Refuse(FormatVersion, "the results are of version %.20s of pyperf's format, and only \"1.0\" is read, which pyperf writes since its own version 1.0; convert them with `python -m pyperf convert` of a pyperf that reads both", version)
 	case len(list) == 0:
-		return nil, refuse(Contradiction, "the suite has no benchmark; pyperf itself refuses it")
+		return nil, providers.Refuse(Contradiction, "the suite has no benchmark; pyperf itself refuses it")
 	}
 	s := &suite{}
 	names := map[string]bool{}
@@ -148,7 +138,7 @@ func parseSuite(data []byte) (*suite, error) {
 			return nil, err
 		}
 		if names[b.name] {
-			return nil, refuse(Contradiction, "the suite has two benchmarks that are called %q; pyperf itself refuses it", b.name)
+			return nil, providers.Refuse(Contradiction, "the suite has two benchmarks that are called %q; pyperf itself refuses it", b.name)
 		}
 		names[b.name] = true
 		s.benchmarks = append(s.benchmarks, *b)
@@ -189,24 +179,24 @@ func (s *suite) benchmark(part raw, above metadata) (*benchmark, error) {
 		}
 		switch {
 		case run.name == nil:
-			return nil, refuse(Contradiction, "a benchmark has no name in its metadata; pyperf itself refuses it")
+			return nil, providers.Refuse(Contradiction, "a benchmark has no name in its metadata; pyperf itself refuses it")
 		case i == 0:
 			b.name, b.unit = *run.name, unit
 		case *run.name != b.name || unit != b.unit:
-			return nil, refuse(Contradiction, "the runs of benchmark %q differ in name or unit (%q in %q); pyperf itself refuses it", b.name, *run.name, unit)
+			return nil, providers.Refuse(Contradiction, "the runs of benchmark %q differ in name or unit (%q in %q); pyperf itself refuses it", b.name, *run.name, unit)
 		}
 		if err := s.producer(run.producer); err != nil {
 			return nil, err
 		}
 		if unit == "second" && run.endless() {
-			return nil, refuse(Contradiction, "benchmark %q has a value of more seconds than can be counted in nanoseconds", b.name)
+			return nil, providers.Refuse(Contradiction, "benchmark %q has a value of more seconds than can be counted in nanoseconds", b.name)
 		}
 		s.values += int64(len(run.values))
 		s.warmups += int64(len(run.warmups))
 		b.runs = append(b.runs, *run)
 	}
 	if len(b.runs) == 0 {
-		return nil, refuse(Contradiction, "a benchmark has no run; pyperf itself refuses it")
+		return nil, providers.Refuse(Contradiction, "a benchmark has no run; pyperf itself refuses it")
 	}
 	return b, nil
 }
@@ -225,7 +215,7 @@ func readRun(part raw, above metadata) (*run, error) {
 			r.Array(func() {
 				v := r.Float()
 				if r.Err() == nil && v <= 0 {
-					r.Stop(refuse(Contradiction, "a value is %v; values are above 0, and pyperf itself refuses this one", v))
+					r.Stop(providers.Refuse(Contradiction, "a value is %v; values are above 0, and pyperf itself refuses this one", v))
 				}
 				out.values = append(out.values, v)
 			})
@@ -242,7 +232,7 @@ func readRun(part raw, above metadata) (*run, error) {
 		return nil, r.Err()
 	}
 	if len(out.values) == 0 && len(out.warmups) == 0 {
-		return nil, refuse(Contradiction, "a run has neither values nor warm-ups; pyperf itself refuses it")
+		return nil, providers.Refuse(Contradiction, "a run has neither values nor warm-ups; pyperf itself refuses it")
 	}
 	out.metadata = out.metadata.over(above)
 	return out, nil
@@ -261,7 +251,7 @@ func readWarmup(r *jsonscan.Reader) (w warmup) {
 		}
 	})
 	if r.Err() == nil && (n != 2 || w.loops < 1 || w.value < 0) {
-		r.Stop(refuse(Contradiction, "a warm-up is not a pair of loops from 1 and a value from 0; pyperf itself refuses it"))
+		r.Stop(providers.Refuse(Contradiction, "a warm-up is not a pair of loops from 1 and a value from 0; pyperf itself refuses it"))
 	}
 	return w
 }
@@ -277,7 +267,7 @@ func readMetadata(r *jsonscan.Reader) (m metadata) {
 	count := func() *int64 {
 		n := r.Int()
 		if r.Err() == nil && n < 1 {
-			r.Stop(refuse(Contradiction, "the metadata has %d loops, and there is at least one; pyperf itself refuses it", n))
+			r.Stop(providers.Refuse(Contradiction, "the metadata has %d loops, and there is at least one; pyperf itself refuses it", n))
 		}
 		return &n
 	}
@@ -309,10 +299,10 @@ var release = regexp.MustCompile(`^([0-9]+)(\.[0-9]+)*([a-z.+-][0-9a-z.+-]*)?$`)
 func checkVersion(v string) error {
 	m := release.FindStringSubmatch(v)
 	if m == nil {
-		return refuse(ProducerVersion, "the results say they are of pyperf %.40q, which is no version, so it cannot be said how to read them", v)
+		return providers.Refuse(ProducerVersion, "the results say they are of pyperf %.40q, which is no version, so it cannot be said how to read them", v)
 	}
 	if major, err := strconv.Atoi(m[1]); err != nil || major > readerMajor {
-		return refuse(ProducerVersion, "the results are of pyperf %.40s, and versions up to %d are known; use a flameox that knows it, or an older pyperf", v, readerMajor)
+		return providers.Refuse(ProducerVersion, "the results are of pyperf %.40s, and versions up to %d are known; use a flameox that knows it, or an older pyperf", v, readerMajor)
 	}
 	return nil
 }

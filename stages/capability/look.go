@@ -34,7 +34,20 @@ func look(ctx context.Context, p *kind.Project, provider providers.Provider, at 
 	if place.Host.Runtime != nil && at.Library != "" {
 		return locked(ctx, provider, at, place)
 	}
-	exe, err := find(p, at, place.Host)
+	programs := at.Programs
+	if place.Host.Runtime != nil { // its own interpreter, where that is one of them
+		d, err := place.Host.Runtime.Describe(ctx, &graph.Results{})
+		if err != nil {
+			return obstacle(err), nil
+		}
+		for _, name := range at.Programs {
+			if file := d.Programs[name]; file != "" {
+				programs = []string{file}
+				break
+			}
+		}
+	}
+	exe, err := find(p, programs, place.Host)
 	if err != nil {
 		return Finding{}, err
 	}
@@ -85,14 +98,8 @@ func look(ctx context.Context, p *kind.Project, provider providers.Provider, at 
 func locked(ctx context.Context, provider providers.Provider, at providers.Location, place Place) (Finding, error) {
 	f := Finding{State: Absent, Probe: "lock", Why: "its lock has no " + at.Library, Do: "add " + at.Library + " to what the lock is made from, and run `flameox lock`"}
 	d, err := place.Host.Runtime.Describe(ctx, &graph.Results{})
-	var blocked *graph.BlockedError
-	if errors.As(err, &blocked) {
-		f.State, f.Why, f.Do = Blocked, blocked.Why, blocked.Do
-		return f, nil
-	}
-	if err != nil { // a lock that is wrong is no reason to say nothing of the others
-		f.State, f.Why, f.Do = Blocked, err.Error(), ""
-		return f, nil
+	if err != nil {
+		return obstacle(err), nil
 	}
 	for _, e := range d.Facts {
 		if name, ok := strings.CutPrefix(e.Name, python.PackageFact); ok && name == at.Library {
@@ -102,9 +109,18 @@ func locked(ctx context.Context, provider providers.Provider, at providers.Locat
 	return f, nil
 }
 
+// obstacle is an environment that cannot be described: a lock that is missing or wrong is no reason to say nothing of other places.
+func obstacle(err error) Finding {
+	var blocked *graph.BlockedError
+	if errors.As(err, &blocked) {
+		return Finding{State: Blocked, Probe: "lock", Why: blocked.Why, Do: blocked.Do}
+	}
+	return Finding{State: Blocked, Probe: "lock", Why: err.Error()}
+}
+
 // find resolves the first of the programs that is there; nil where none is.
-func find(p *kind.Project, at providers.Location, host *environment.Host) (*broker.Executable, error) {
-	for _, name := range at.Programs {
+func find(p *kind.Project, programs []string, host *environment.Host) (*broker.Executable, error) {
+	for _, name := range programs {
 		exe, err := broker.Resolve(broker.Env{Path: host.Path, Dir: p.Root, Digest: func(path string) (digest.Digest, error) {
 			s, err := p.Stat.Digest(path)
 			return s.Digest, err

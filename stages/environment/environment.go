@@ -14,6 +14,7 @@ import (
 	"github.com/flameox/flameox/graph/facet"
 	"github.com/flameox/flameox/lang"
 	"github.com/flameox/flameox/stages/environment/managed"
+	"github.com/flameox/flameox/stages/environment/node"
 	"github.com/flameox/flameox/stages/environment/python"
 	"github.com/flameox/flameox/stages/kind"
 )
@@ -55,6 +56,12 @@ func (Kind) BlockType() lang.BlockType {
 				Options: &python.Options{},
 				Stage:   true,
 			},
+			"node": {
+				Doc: "A node_modules folder with the packages of a package-lock.json and no others, over a base interpreter. It is built when it is first needed, and " +
+					"again where it was damaged. Commands start it as node, and programs of its packages by their names.",
+				Options: &node.Options{},
+				Stage:   true,
+			},
 		},
 	}
 }
@@ -63,6 +70,9 @@ func (Kind) BlockType() lang.BlockType {
 func (Kind) Compile(inst *lang.Instance, c *kind.Compiler) (*kind.Compiled, error) {
 	if o, ok := inst.Options.(*python.Options); ok {
 		return compilePython(inst, o, c)
+	}
+	if o, ok := inst.Options.(*node.Options); ok {
+		return compileNode(inst, o, c)
 	}
 	host, err := New(inst.Options.(*Options), c.Project)
 	if err != nil {
@@ -88,6 +98,22 @@ func compilePython(inst *lang.Instance, o *python.Options, c *kind.Compiler) (*k
 	n := c.Node(inst, graph.Pure, runtime)
 	n.Attempts = 1
 	n.Command = "build " + o.Requirements
+	return &kind.Compiled{Node: n, Value: host, Exact: true}, nil
+}
+
+func compileNode(inst *lang.Instance, o *node.Options, c *kind.Compiler) (*kind.Compiled, error) {
+	host, err := New(&Options{Path: o.Path, Variables: o.Variables, Inherit: o.Inherit, Untracked: o.Untracked}, c.Project)
+	if err != nil {
+		return nil, err
+	}
+	runtime, err := node.New(inst.Block.Address(), o, c.Project, host.Path)
+	if err != nil {
+		return nil, err
+	}
+	host.Runtime = runtime
+	n := c.Node(inst, graph.Pure, runtime)
+	n.Attempts = 1
+	n.Command = "build " + o.Lock
 	return &kind.Compiled{Node: n, Value: host, Exact: true}, nil
 }
 

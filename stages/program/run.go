@@ -246,6 +246,9 @@ func (p *Prepared) substitute(store *graph.Store, at site, place *managed.Place,
 		search = place.Bin + string(filepath.ListSeparator) + search
 		if p.own != "" {
 			argv[0] = place.Programs[p.own]
+			if script := place.Scripts[p.own]; script != "" {
+				argv = slices.Insert(argv, 1, script)
+			}
 		}
 	}
 	vars := map[string]string{

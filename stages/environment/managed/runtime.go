@@ -32,6 +32,7 @@ type Place struct {
 	Dir      string
 	Bin      string            // goes first in PATH
 	Programs map[string]string // the names of Description.Programs, as files of the environment
+	Scripts  map[string]string // of the programs that the interpreter runs, by name: the file, which goes before the arguments
 	Env      map[string]string // variables that say where it lies; recorded, not keyed
 	Notes    []cache.Note      // what happened on the way: it was damaged and built again
 }

@@ -18,25 +18,17 @@ import (
 	"github.com/flameox/flameox/stages/environment/pins"
 )
 
-// Locking says how Lock treats a lock that is there.
-type Locking struct {
-	Upgrade bool // newer versions may take the place of locked ones
-	Accept  bool // a lock that was edited is pinned as it is
-}
-
-// Locked is what became of a lock file.
-type Locked struct {
-	File     string `json:"file"` // relative to the configuration
-	State    string `json:"state"`
-	Packages int    `json:"packages"`
-	Tool     string `json:"tool,omitempty"` // that made it now
-}
+// What locking is, of every language.
+type (
+	Locking = pins.Locking
+	Locked  = pins.Locked
+)
 
 // The states of Locked.
 const (
-	LockMade      = "locked"    // it was made or made anew
-	LockPinned    = "pinned"    // it is as it was, and pinned now
-	LockUnchanged = "unchanged" // nothing was done
+	LockMade      = pins.Made
+	LockPinned    = pins.Pinned
+	LockUnchanged = pins.Unchanged
 )
 
 // File is the lock file, relative to the configuration: environments may share one.

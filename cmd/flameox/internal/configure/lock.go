@@ -14,7 +14,6 @@ import (
 	"github.com/flameox/flameox/internal/vfs"
 	"github.com/flameox/flameox/internal/view"
 	"github.com/flameox/flameox/stages/environment/pins"
-	"github.com/flameox/flameox/stages/environment/python"
 	"github.com/flameox/flameox/stages/workspace"
 )
 
@@ -36,7 +35,7 @@ func Lock() *cli.Command {
 }
 
 func runLock(c *cli.Context) error {
-	o := python.Locking{Upgrade: c.Bool("upgrade"), Accept: c.Bool("accept")}
+	o := pins.Locking{Upgrade: c.Bool("upgrade"), Accept: c.Bool("accept")}
 	if o.Upgrade && o.Accept {
 		return flags.Usage(c, "-upgrade makes a lock anew and -accept keeps it; give one of them")
 	}
@@ -61,13 +60,13 @@ func runLock(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	var found []*python.Environment
+	var found []locker
 	for _, n := range loaded.Graph.Nodes {
-		e, ok := n.Stage.(*python.Environment)
+		e, ok := n.Stage.(locker)
 		if !ok || len(patterns) > 0 && !chosen[n] {
 			continue
 		}
-		if !slices.ContainsFunc(found, func(o *python.Environment) bool { return o.File() == e.File() }) {
+		if !slices.ContainsFunc(found, func(o lockable) bool { return o.File() == e.File() }) {
 			found = append(found, e)
 		}
 	}
@@ -77,12 +76,12 @@ func runLock(c *cli.Context) error {
 	return lockAll(c, w, o, found)
 }
 
-func lockAll(c *cli.Context, w *workspace.Workspace, o python.Locking, found []*python.Environment) error {
+func lockAll(c *cli.Context, w *workspace.Workspace, o pins.Locking, found []locker) error {
 	file, err := pins.Read(filepath.Join(w.Project.Root, filepath.FromSlash(w.Project.Dir)))
 	if err != nil {
 		return err
 	}
-	done := []*python.Locked{}
+	done := []*pins.Locked{}
 	var failed []error
 	changed := false
 	for _, e := range found {
@@ -92,7 +91,7 @@ func lockAll(c *cli.Context, w *workspace.Workspace, o python.Locking, found []*
 			continue
 		}
 		done = append(done, l)
-		changed = changed || l.State != python.LockUnchanged
+		changed = changed || l.State != pins.Unchanged
 	}
 	if changed { // also where another could not be locked: its file is there
 		if err := file.Write(vfs.OS{}); err != nil {
@@ -118,5 +117,5 @@ func lockAll(c *cli.Context, w *workspace.Workspace, o python.Locking, found []*
 // lockDocument is `flameox lock -json`.
 type lockDocument struct {
 	Format int              `json:"format"`
-	Locks  []*python.Locked `json:"locks"`
+	Locks  []*pins.Locked `json:"locks"`
 }

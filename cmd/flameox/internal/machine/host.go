@@ -102,7 +102,7 @@ func declared(f host.Fit) DeclaredHost {
 func (doc *HostDocument) write(c *cli.Context) error {
 	o := cmdline.View(c)
 	title := strings.Join(slices.DeleteFunc([]string{doc.Name, facts.Describe(doc.Class, " · ")}, func(s string) bool { return s == "" }), "   ")
-	sections := []*view.Table{{Rows: [][]string{{title}}, Columns: []view.Column{{}}}}
+	sections := []*view.Table{{Rows: [][]string{{title}}, Columns: []view.Column{{Wrap: true}}}}
 	for _, s := range []struct {
 		title, says string
 		facts       map[string]string
@@ -111,14 +111,14 @@ func (doc *HostDocument) write(c *cli.Context) error {
 		{"covariates", "recorded and compared, in no key", doc.Covariates},
 		{"volatile", "recorded only", doc.Volatile},
 	} {
-		t := &view.Table{Columns: []view.Column{{Title: s.title, Keep: true}, {Title: s.says}}}
+		t := &view.Table{Columns: []view.Column{{Title: s.title, Keep: true}, {Title: s.says, Wrap: true}}}
 		for _, name := range slices.Sorted(maps.Keys(s.facts)) {
 			t.Rows = append(t.Rows, []string{"  " + name, s.facts[name]})
 		}
 		sections = append(sections, t)
 	}
 	if len(doc.Declared) > 0 {
-		t := &view.Table{Columns: []view.Column{{Title: "declared", Keep: true}, {Title: "whether this machine is one"}}}
+		t := &view.Table{Columns: []view.Column{{Title: "declared", Keep: true}, {Title: "whether this machine is one", Wrap: true}}}
 		for _, d := range doc.Declared {
 			t.Rows = append(t.Rows, []string{"  " + d.Host, d.sentence()})
 		}

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -88,15 +89,28 @@ func ask(c *cli.Context, list []providers.Provider, named bool) (*ProvidersDocum
 
 // findings is one line for each provider and place.
 func findings(reports []*capability.Report) *view.Table {
-	t := &view.Table{Columns: []view.Column{{Keep: true}, {Keep: true}, {}}}
+	t := &view.Table{Columns: []view.Column{{Keep: true}, {Keep: true}, {Wrap: true}}}
 	for _, r := range reports {
 		name := r.Provider
-		for _, f := range r.Findings {
+		for _, f := range distinct(r.Findings) {
 			t.Rows = append(t.Rows, []string{name, string(f.State), sentence(r, f)})
 			name = ""
 		}
 	}
 	return t
+}
+
+// distinct leaves out environments in which nothing else was found than on PATH.
+func distinct(list []capability.Finding) (out []capability.Finding) {
+	path := slices.IndexFunc(list, func(f capability.Finding) bool { return f.Environment == "" })
+	for _, f := range list {
+		same := f
+		same.Environment = ""
+		if f.Environment == "" || path < 0 || same != list[path] || f.Executable == "" {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // sentence is what stands behind a state: the version and where, why, and the one thing to do.
@@ -131,7 +145,7 @@ func printProvider(c *cli.Context, r *capability.Report) error {
 	if err := findings([]*capability.Report{r}).Write(out, o); err != nil {
 		return err
 	}
-	about := &view.Table{Columns: []view.Column{{Keep: true}, {}}, Rows: [][]string{{"does", r.Doc}, {"modes", strings.Join(r.Modes, ", ")}}}
+	about := &view.Table{Columns: []view.Column{{Keep: true}, {Wrap: true}}, Rows: [][]string{{"does", r.Doc}, {"modes", strings.Join(r.Modes, ", ")}}}
 	if len(r.Formats) > 0 {
 		about.Rows = append(about.Rows, []string{"imports", strings.Join(r.Formats, ", ")})
 	}
@@ -142,7 +156,7 @@ func printProvider(c *cli.Context, r *capability.Report) error {
 	}
 	for _, q := range r.Qualifications {
 		fmt.Fprintln(out)
-		t := &view.Table{Columns: []view.Column{{Title: "tried out", Keep: true}, {Title: title(q)}}}
+		t := &view.Table{Columns: []view.Column{{Title: "tried out", Keep: true}, {Title: title(q), Wrap: true}}}
 		row := func(name string, values ...string) {
 			for _, v := range values {
 				t.Rows = append(t.Rows, []string{name, v})

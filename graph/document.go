@@ -27,7 +27,7 @@ type PlanDocument struct {
 	Summary       PlanSummary       `json:"summary"`
 	Stages        []PlannedStage    `json:"stages"`
 	Servers       []PlannedServer   `json:"servers,omitempty"` // that will be started
-	Trees         []PlannedTree     `json:"trees,omitempty"` // of a saved plan: the files behind the sources of what is to run
+	Trees         []PlannedTree     `json:"trees,omitempty"`   // of a saved plan: the files behind the sources of what is to run
 	// Digest is over the document without it, so that an edited file is noticed.
 	Digest digest.Digest `json:"digest,omitzero"`
 }

@@ -44,7 +44,7 @@ func newApp() *cli.App {
 			planCommand(), applyCommand(), whyCommand(), graphCommand(), auditCommand(),
 			runsCommand(), showCommand(), diffCommand(), logsCommand(), artifactsCommand(), shellCommand(),
 			queryCommand(), tablesCommand(),
-			configure.Validate(), configure.Fmt(), configure.Schema(tablesCommand()), configure.Console(), configure.Init(), configure.Lock(), storage.Fsck(), versionCommand(),
+			configure.Validate(), configure.Fmt(), configure.Schema(tablesCommand()), configure.Console(), configure.Init(), configure.Lock(), configure.Setup(), storage.Fsck(), versionCommand(),
 			machine.Host(), machine.Providers(),
 			storage.GC(), storage.Restore(), storage.Pin(), storage.Unpin(), storage.Pins(), storage.Recover(), storage.Bundle(), storage.Evidence(),
 			completion.Command(), completion.Answering(), manual.Command(),

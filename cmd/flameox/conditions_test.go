@@ -13,11 +13,12 @@ import (
 var can sync.Map
 
 // condition says whether a script can run here: [pip] that python3 has a pip that installs into other interpreters (22.3), [pypi] that
-// it reaches an index.
+// it reaches an index; [npm] that npm reaches a registry.
 func condition(name string) (bool, error) {
 	argv := map[string][]string{
 		"pip":  {"python3", "-I", "-m", "pip", "--python", "python3", "--version"},
 		"pypi": {"python3", "-I", "-m", "pip", "download", "--quiet", "--no-deps", "--retries", "0", "--timeout", "10", "six==1.17.0"},
+		"npm":  {"npm", "view", "--fetch-retries=0", "--fetch-timeout=10000", "ms@2.1.3", "version"},
 	}[name]
 	if argv == nil {
 		return false, fmt.Errorf("no condition is called %q", name)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -101,8 +102,12 @@ func becauseOf(reasons []graph.Reason) (out []view.Because) {
 			for _, f := range r.Files {
 				out = append(out, view.Because{Fact: f.Path, Verb: verb(f.Old.IsZero(), f.New.IsZero()), Old: f.Old.Short(), New: f.New.Short()})
 			}
+			fallthrough // the facts beside the trees: packages of an environment whose wheel was built anew
 		case len(r.Changes) > 0:
 			for _, ch := range r.Changes {
+				if ch.Tree && len(r.Files) > 0 {
+					continue // its files say it
+				}
 				out = append(out, view.Because{Fact: factName(ch), Verb: verb(ch.Old == "", ch.New == ""), Old: shortValue(ch.Old), New: shortValue(ch.New)})
 			}
 		case r.Code == graph.Upstream:
@@ -175,9 +180,9 @@ func printWhy(c *cli.Context, s *graph.Store, x *graph.Explanation) error {
 		v.Newest = view.RunRef{Run: x.Since.Run, Age: s.Now().Sub(x.Since.Started), Host: x.Since.Host.Name}
 	}
 	for _, r := range x.Changed {
-		for _, b := range becauseOf([]graph.Reason{r}) {
+		for i, b := range becauseOf([]graph.Reason{r}) {
 			f := view.Fact{Facet: facetWords(facet.Name(r.Code)), Text: b.Fact, Old: b.Old, New: b.New}
-			if len(r.Files) > 0 {
+			if i < len(r.Files) && ofProject(r) {
 				f.Hint = "git diff HEAD -- " + view.ShellQuote(b.Fact)
 			}
 			v.Changed = append(v.Changed, f)
@@ -193,6 +198,11 @@ func printWhy(c *cli.Context, s *graph.Store, x *graph.Explanation) error {
 		v.Notes = append(v.Notes, d.Block.Error())
 	}
 	return v.Write(c.App.Writer, cmdline.View(c))
+}
+
+// ofProject says whether the files of a reason are the project's own, which git knows; others are what a build left.
+func ofProject(r graph.Reason) bool {
+	return !slices.ContainsFunc(r.Changes, func(ch facet.Change) bool { return ch.Tree && ch.Name != "sources" })
 }
 
 // whySentence is the reason in a sentence where no fact of the key moved.

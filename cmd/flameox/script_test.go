@@ -57,6 +57,7 @@ func TestScripts(t *testing.T) {
 			"exits":      exitsCommand,
 			"reseal":     reseal,
 			"forge":      forge,
+			"elsewhere":  elsewhereCommand,
 		},
 		Condition:     condition,
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",

@@ -212,8 +212,18 @@ func diffView(d *graph.RunDiff) *view.Diff {
 	if d.A.Address != d.B.Address {
 		v.Address += " and " + d.B.Address
 	}
+	trees := ""
+	for _, ch := range d.Changes {
+		switch name := facetWords(ch.Facet); {
+		case !ch.Tree || name == trees:
+		case trees == "":
+			trees = name
+		default:
+			trees = "files" // of several facets: which file is of which is not on the list
+		}
+	}
 	for _, f := range d.Files {
-		v.Changed = append(v.Changed, view.Fact{Facet: "inputs", Text: f.Path, Old: f.Old.Short(), New: f.New.Short()})
+		v.Changed = append(v.Changed, view.Fact{Facet: trees, Text: f.Path, Old: f.Old.Short(), New: f.New.Short()})
 	}
 	for _, ch := range d.Changes {
 		if ch.Tree && len(d.Files) > 0 {

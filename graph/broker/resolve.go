@@ -22,6 +22,8 @@ import (
 type Env struct {
 	Path string // PATH of the constructed environment
 	Dir  string // absolute working directory
+	// Libraries are the directories of LD_LIBRARY_PATH, and Preload the libraries of LD_PRELOAD, in the constructed environment.
+	Libraries, Preload []string
 	// Digest is the content digest of a file; the files themselves are read where it is nil. A caller with many stages
 	// passes a cache.
 	Digest func(path string) (digest.Digest, error)
@@ -50,6 +52,7 @@ const (
 	KindInterpreter LinkKind = "interpreter" // runs the script before it, and is a binary
 	KindTool        LinkKind = "tool"        // what a launcher runs: a compiler of its toolchain
 	KindData        LinkKind = "data"        // a file that decides what a launcher runs
+	KindLibrary     LinkKind = "library"     // a shared library that the loader maps into it
 )
 
 // Link is one file of what really runs.
@@ -82,6 +85,7 @@ func identityOf(st *unix.Stat_t) identity {
 type Executable struct {
 	Path        string // to execute: as found, so that a program that looks at its own name keeps it
 	Chain       []Link // from the command to what the kernel loads; never empty
+	Libraries   []Link // shared libraries of the last program of the chain, and theirs, by name
 	Limitations []string
 
 	digest func(string) (digest.Digest, error)
@@ -104,7 +108,11 @@ func Resolve(env Env, argv0 string, args ...string) (*Executable, error) {
 		return nil, err
 	}
 	x := &Executable{Path: path, digest: env.digest}
-	return x, x.follow(env, argv0, path, KindBinary, args)
+	if err := x.follow(env, argv0, path, KindBinary, args); err != nil {
+		return x, err
+	}
+	x.addLibraries(env)
+	return x, nil
 }
 
 // follow adds path and everything behind it to the chain.
@@ -336,6 +344,11 @@ func (x *Executable) Verify(ctx context.Context) error {
 			return err
 		}
 	}
+	for i := range x.Libraries {
+		if err := x.verify(&x.Libraries[i]); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -365,7 +378,7 @@ func (x *Executable) verify(l *Link) error {
 	if d != l.Digest {
 		return &ExecutableChangedError{Link: *l, Real: real, Digest: d, Detail: fmt.Sprintf("the content of %s changed, %s → %s", real, l.Digest.Short(), d.Short())}
 	}
-	if l.Kind != KindData {
+	if l.Kind != KindData && l.Kind != KindLibrary {
 		if err := runnable(real); err != nil {
 			return &ExecutableChangedError{Link: *l, Real: real, Digest: d, Original: err, Detail: fmt.Sprintf("%s: %v any more", real, err)}
 		}

@@ -36,6 +36,8 @@ type Report struct {
 	Left        string         `json:"left,omitempty"`  // why blobs without a record are left where they are
 	Waiting     int            `json:"trash_blobs"`     // blobs in the trash, without those of this report
 	WaitBytes   int64          `json:"trash_bytes"`     // of them
+	Built       []Built        `json:"built"`           // environments, tools and parts of downloads that are deleted: they can be made again
+	BuiltBytes  int64          `json:"built_bytes"`     // of them
 	trees       []digest.Digest
 	moves       []Moved
 }
@@ -62,6 +64,15 @@ func Plan(store *cas.Store, recs *cache.Records, o Options) (*Report, error) {
 		return nil, err
 	}
 	kept := keep(recs, &o, pins)
+	if r.Built, err = built(store, recs, kept, &o); err != nil {
+		return nil, err
+	}
+	if r.Built == nil {
+		r.Built = []Built{}
+	}
+	for _, b := range r.Built {
+		r.BuiltBytes += b.Bytes
+	}
 	m := &marker{store: store, trees: map[digest.Digest][]digest.Digest{}}
 	needed := map[digest.Digest]bool{}
 	var going []*cache.Summary
@@ -175,7 +186,16 @@ func Apply(store *cas.Store, recs *cache.Records, o Options) (*Report, error) {
 	}
 	defer pins.Close()
 	r, err := Plan(store, recs, o)
+	if err != nil {
+		return r, err
+	}
+	gone, err := raze(store, r.Built)
+	r.Built, r.BuiltBytes = append([]Built{}, gone...), 0
+	for _, b := range gone {
+		r.BuiltBytes += b.Bytes
+	}
 	if err != nil || r.Blobs == 0 {
+		r.Applied = len(gone) > 0
 		return r, err
 	}
 	fsys, dir := store.FS(), store.Dir()

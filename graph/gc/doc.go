@@ -10,6 +10,9 @@
 // killed in between leaves nothing that restore does not find. Emptying the trash is another command on another day; its journal stays behind without
 // the blobs, because it is how fsck knows evidence that was given up from evidence that was lost.
 //
+// What was built of the store (environments, tools) is no evidence: a folder that no kept run was made with, and that was left alone for as long
+// as runs are kept, is deleted at once. It is made again when it is needed.
+//
 // The caller holds the workspace's apply lock for everything that moves: between the moment a blob gets its name and the commit of the
 // record that needs it, it looks like rubbish.
 //

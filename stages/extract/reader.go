@@ -21,12 +21,13 @@ import (
 	"github.com/flameox/flameox/internal/digest"
 	"github.com/flameox/flameox/internal/token"
 	"github.com/flameox/flameox/providers"
+	"github.com/flameox/flameox/stages/environment/python"
 	"github.com/flameox/flameox/stages/kind"
 	"github.com/flameox/flameox/stages/program"
 )
 
 // lockedPrefix begins the facts of an environment that flameox builds, one for each package that is locked: its name, and its version.
-const lockedPrefix = "python.package "
+const lockedPrefix = python.PackageFact
 
 // Library is a producer's library as a capture will load it.
 type Library struct {

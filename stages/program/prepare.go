@@ -109,7 +109,7 @@ func (p *Program) resolve(ctx context.Context, out *Prepared) error {
 	for _, c := range out.collectors {
 		out.executables.Add("collector "+c.Name, digest.Sum(c.Content).String())
 	}
-	env := broker.Env{Path: p.Host.Path, Dir: filepath.Join(p.project.Root, filepath.FromSlash(p.Dir)), Digest: p.digestFile}
+	env := p.searched()
 	argv0, skip := p.Command[0], 0
 	if names := token.Names(argv0); len(names) > 0 {
 		if p.tokens[names[0]].File != nil && argv0 == token.Make(names[0]) {
@@ -144,6 +144,12 @@ func (p *Program) resolve(ctx context.Context, out *Prepared) error {
 	for i, link := range exe.Chain[skip:] {
 		out.executables.AddNote(string(link.Kind)+" "+strconv.Itoa(i), link.Digest.String(), link.Real)
 	}
+	addLibraries(&out.executables, exe)
+	if out.runtime == nil {
+		if err := p.addDistributions(&out.executables, exe); err != nil {
+			return err
+		}
+	}
 	for n, name := range p.starts {
 		other, err := p.lookUp(env, hint, name)
 		if err != nil {
@@ -153,14 +159,41 @@ func (p *Program) resolve(ctx context.Context, out *Prepared) error {
 		for i, link := range other.Chain {
 			out.executables.AddNote(fmt.Sprintf("starts %d %s %d", n+1, link.Kind, i), link.Digest.String(), link.Real)
 		}
+		addLibraries(&out.executables, other)
 	}
 	return nil
+}
+
+// searched is what programs and their libraries are looked up in.
+func (p *Program) searched() broker.Env {
+	vars := p.trackedEnv()
+	list := func(name string, split func(r rune) bool) []string {
+		if token.Has(vars[name]) { // known when it runs; what is behind it is an input anyway
+			return nil
+		}
+		return strings.FieldsFunc(vars[name], split)
+	}
+	return broker.Env{
+		Path: p.Host.Path, Dir: filepath.Join(p.project.Root, filepath.FromSlash(p.Dir)), Digest: p.digestFile,
+		Libraries: list("LD_LIBRARY_PATH", func(r rune) bool { return r == ':' || r == ';' }),
+		Preload:   list("LD_PRELOAD", func(r rune) bool { return r == ':' || r == ' ' }),
+	}
+}
+
+// addLibraries puts the shared libraries of a program into the facet, by name: a new one shifts no other.
+func addLibraries(f *facet.Facet, exe *broker.Executable) {
+	for _, l := range exe.Libraries {
+		name := "library " + l.Asked
+		if !slices.ContainsFunc(f.Entries, func(e facet.Entry) bool { return e.Name == name && e.Value == l.Digest.String() }) {
+			f.AddNote(name, l.Digest.String(), l.Real)
+		}
+	}
 }
 
 // lookUp finds what really runs where a command names argv0. hint is what to do where there is nothing.
 func (p *Program) lookUp(env broker.Env, hint, argv0 string, args ...string) (*broker.Executable, error) {
 	type memoKey struct{ path, dir, argv string }
-	exe, err := kind.Remember(p.project.Memo, memoKey{env.Path, env.Dir, argv0 + "\x00" + strings.Join(args, "\x00")}, func() (*broker.Executable, error) {
+	exe, err := kind.Remember(p.project.Memo, memoKey{env.Path + "\x00" + strings.Join(env.Libraries, ":") + "\x00" + strings.Join(env.Preload, ":"), env.Dir, argv0 + "\x00" + strings.Join(args, "\x00")}, func() (*broker.Executable, error) {
 		return broker.Resolve(env, argv0, args...)
 	})
 	var start *broker.StartError

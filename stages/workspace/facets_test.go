@@ -25,6 +25,8 @@ import (
 const everyKind = `
 target "working_tree" "here" {}
 
+host "h" { class = { os = "linux" } }
+
 environment "host" "sh" {
   variables = { A = "1" }
 }
@@ -58,7 +60,10 @@ workload "u" {
 }
 
 capture "command" "u" { workload = workload.u }
-capture "command" "c" { workload = workload.w }
+capture "command" "c" {
+  workload = workload.w
+  on       = host.h
+}
 capture "gobench" "g" { workload = workload.w }
 capture "pprof" "p" { workload = workload.w }
 capture "pprof" "f" {
@@ -72,7 +77,7 @@ import "gobench" "i" { path = "in.txt" }
 
 // Values that a mutation needs where adding an "x" gives no valid one.
 var mutations = map[string]any{
-	"cwd": "sub", "sources": []string{"other.txt"}, "expect_exit": []int{0, 3}, "path": "other.txt", "capture.pprof/path": "y.pprof",
+	"cwd": "sub", "sources": []string{"other.txt"}, "expect_exit": []int{0, 3}, "class": map[string]string{"os": "plan9"}, "path": "other.txt", "capture.pprof/path": "y.pprof",
 	"environment.host/path": []string{"/usr/bin", "/bin"}, "inherit": []string{"FLAMEOX_TEST_INHERITED"}, "untracked": []string{"FLAMEOX_TEST_INHERITED"},
 	"lease": "shared", "benchtime": "7x", "capture.gobench/cpu": []int{1, 2}, "capture.pprof/cpu": []int{1, 2}, "profiles": []string{"mem"},
 }

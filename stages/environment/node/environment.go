@@ -198,11 +198,14 @@ func (e *Environment) inputs() (digest.Digest, error) {
 	return digest.Sum(text), nil
 }
 
-// neededBy is what a package.json says is needed, in one form.
+// neededBy is what a package.json says is needed, in one form. Overrides are refused: they decide what fits, and no lock has them.
 func neededBy(src []byte) ([]byte, error) {
 	var all map[string]any
 	if err := json.Unmarshal(src, &all); err != nil {
 		return nil, err
+	}
+	if _, ok := all["overrides"]; ok {
+		return nil, errors.New("it has overrides, which a lock does not repeat, so the lock alone would not say what is installed: name the versions in dependencies")
 	}
 	needed := map[string]any{}
 	for _, name := range needs {
@@ -213,7 +216,7 @@ func neededBy(src []byte) ([]byte, error) {
 	return json.Marshal(needed)
 }
 
-// sameNeeds says whether a lock is of what a package.json needs. Overrides are not in a lock.
+// sameNeeds says whether a lock is of what a package.json needs.
 func sameNeeds(manifest []byte, l *Lock) bool {
 	locked, err := json.Marshal(l.root)
 	if err != nil {

@@ -27,14 +27,12 @@ type Lock struct {
 
 // Package is one folder of node_modules.
 type Package struct {
-	Place     string            // "node_modules/a/node_modules/b"
-	Version   string            // "1.2.3"
-	SHA512    string            // of its tarball, hexadecimal; "" for one that lies in another's tarball
-	Optional  bool              // it may be missing: it is another platform's
-	Installs  bool              // it has scripts that run when it is installed
-	Bin       map[string]string // its programs: name → file below its folder
-	Resolved  string            // where its tarball was
-	BundledIn bool              // it lies in another's tarball
+	Place    string            // "node_modules/a/node_modules/b"
+	Version  string            // "1.2.3"
+	SHA512   string            // of its tarball, hexadecimal; "" for one that lies in another's tarball
+	Optional bool              // it may be missing: it is another platform's
+	Installs bool              // it has scripts that run when it is installed
+	Bin      map[string]string // its programs: name → file below its folder
 }
 
 // Name is the package's name at its place.
@@ -54,13 +52,12 @@ type wire struct {
 	InBundle  bool            `json:"inBundle"`
 	Optional  bool            `json:"optional"`
 	DevOpt    bool            `json:"devOptional"`
-	Peer      bool            `json:"peer"`
 	Installs  bool            `json:"hasInstallScript"`
 	Bin       json.RawMessage `json:"bin"`
 }
 
 // needs are the members of a package.json that say what is installed.
-var needs = []string{"dependencies", "devDependencies", "optionalDependencies", "peerDependencies", "peerDependenciesMeta", "overrides"}
+var needs = []string{"dependencies", "devDependencies", "optionalDependencies", "peerDependencies", "peerDependenciesMeta"}
 
 // ParseLock reads a lock. The error says what in it is not locked.
 func ParseLock(src []byte) (*Lock, error) {
@@ -130,7 +127,7 @@ func parsePackage(place string, raw json.RawMessage) (*Package, error) {
 	if !filepath.IsLocal(place) || filepath.Clean(place) != place || strings.ContainsAny(place, "\\\x00") {
 		return nil, fmt.Errorf("it has a package at %q, which is no place below node_modules", place)
 	}
-	p := &Package{Place: place, Version: w.Version, Optional: w.Optional || w.DevOpt || w.Peer, Installs: w.Installs, Resolved: w.Resolved, BundledIn: w.InBundle}
+	p := &Package{Place: place, Version: w.Version, Optional: w.Optional || w.DevOpt, Installs: w.Installs}
 	if name := p.Name(); name == "" || strings.Count(name, "/") > 1 || strings.Contains(name, "/") && name[0] != '@' {
 		return nil, fmt.Errorf("it has a package at %q, which is no place below node_modules", place)
 	}

@@ -58,10 +58,12 @@ func (w *workshop) run(ctx context.Context, what, dir string, args []string, var
 	w.log = append(w.log, out)
 	all := map[string]string{
 		"PATH": w.path, "LANG": "C.UTF-8", "HOME": filepath.Join(w.dir, "home"), "TMPDIR": filepath.Join(w.dir, "tmp"),
-		"npm_config_userconfig": os.DevNull, "npm_config_globalconfig": os.DevNull, "NO_COLOR": "1",
+		"npm_config_userconfig": filepath.Join(w.dir, "no-user"), "npm_config_globalconfig": filepath.Join(w.dir, "no-global"), "NO_COLOR": "1",
 	}
 	for name, v := range vars {
-		all[name] = v
+		if all[name] = v; v == "" {
+			delete(all, name)
+		}
 	}
 	res, err := w.t.Store.Broker.Run(ctx, broker.Command{
 		Argv: append(append([]string{w.node, w.npm}, args...), quiet...), Dir: dir, Env: list(all), Mark: w.t.Mark,
@@ -99,7 +101,7 @@ func explain(log, how string) string {
 
 // reach is how the caller reaches a registry: variables, and the configuration that the caller's own npm would read.
 func (e *Environment) reach() map[string]string {
-	more := map[string]string{}
+	more := map[string]string{"npm_config_globalconfig": ""} // npm reads the machine's
 	for name, v := range e.project.Environ {
 		switch strings.ToLower(name) {
 		case "http_proxy", "https_proxy", "all_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir", "node_extra_ca_certs":

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/graph/cas"
 	"github.com/flameox/flameox/internal/digest"
+	"github.com/flameox/flameox/internal/pylock"
 	"github.com/flameox/flameox/stages/environment/managed"
 )
 
@@ -82,7 +84,7 @@ func (e *Environment) build(ctx context.Context, t *graph.Task, w *workshop, d *
 	if _, err := w.run(ctx, "make the virtual environment", []string{python, "-I", "-m", "venv", "--without-pip", "--symlinks", dir}, vars, 0); err != nil {
 		return err
 	}
-	list, err := requirements(t, append([]digest.Digest{wheels}, d.trees...))
+	list, err := requirements(t, wheels, d.trees)
 	if err != nil {
 		return err
 	}
@@ -107,29 +109,70 @@ func (e *Environment) build(ctx context.Context, t *graph.Task, w *workshop, d *
 }
 
 // requirements are the wheels of the trees, as pip takes files with hashes. The hash is the name of the blob, so pip checks that it
-// installs what the store has.
-func requirements(t *graph.Task, trees []digest.Digest) (list []string, err error) {
-	for _, root := range trees {
+// installs what the store has. What a build made takes the place of what is locked under the same name: a project is often a dependency
+// of the very tools that measure it, and pip refuses two wheels of one package.
+func requirements(t *graph.Task, locked digest.Digest, built []digest.Digest) (list []string, err error) {
+	var wheels []wheel
+	for i, root := range append([]digest.Digest{locked}, built...) {
 		if root.IsZero() {
 			continue
 		}
-		files, err := t.Store.CAS.ReadTree(root)
+		more, err := wheelsOf(t, root)
 		if err != nil {
-			return nil, fmt.Errorf("read the list of wheels: %w", err)
+			return nil, err
 		}
-		dir, err := t.Store.CAS.Materialize(root)
-		if err != nil {
-			return nil, fmt.Errorf("lay out the wheels: %w", err)
-		}
-		if !slices.ContainsFunc(files, func(f cas.File) bool { return strings.HasSuffix(f.Path, ".whl") }) {
+		if i > 0 && len(more) == 0 {
 			return nil, &StepError{"install the wheels", "a build that install names left no *.whl file"}
 		}
-		for _, f := range files {
-			if strings.HasSuffix(f.Path, ".whl") {
-				u := url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(dir, filepath.FromSlash(f.Path)))}
-				list = append(list, fmt.Sprintf("%s --hash=sha256:%s", u.String(), f.Digest))
-			}
+		if wheels, err = take(wheels, more, i > 0); err != nil {
+			return nil, err
 		}
 	}
+	for _, w := range wheels {
+		list = append(list, w.line)
+	}
 	return list, nil
+}
+
+// wheel is one file to install.
+type wheel struct {
+	name  string // of the package, normalized
+	line  string // as pip takes it
+	built bool   // by a build, not locked
+}
+
+// take adds wheels, and replaces what is locked under their names.
+func take(wheels, more []wheel, built bool) ([]wheel, error) {
+	for _, w := range more {
+		w.built = built
+		i := slices.IndexFunc(wheels, func(x wheel) bool { return x.name == w.name })
+		switch {
+		case i < 0 || !built:
+			wheels = append(wheels, w)
+		case wheels[i].built:
+			return nil, &StepError{"install the wheels", "the builds that install names leave two wheels of " + w.name + "; let one of them leave it"}
+		default:
+			wheels[i] = w
+		}
+	}
+	return wheels, nil
+}
+
+func wheelsOf(t *graph.Task, root digest.Digest) (out []wheel, err error) {
+	files, err := t.Store.CAS.ReadTree(root)
+	if err != nil {
+		return nil, fmt.Errorf("read the list of wheels: %w", err)
+	}
+	dir, err := t.Store.CAS.Materialize(root)
+	if err != nil {
+		return nil, fmt.Errorf("lay out the wheels: %w", err)
+	}
+	for _, f := range files {
+		if strings.HasSuffix(f.Path, ".whl") {
+			u := url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(dir, filepath.FromSlash(f.Path)))}
+			name, _, _ := strings.Cut(path.Base(f.Path), "-")
+			out = append(out, wheel{name: pylock.Normalize(name), line: fmt.Sprintf("%s --hash=sha256:%s", u.String(), f.Digest)})
+		}
+	}
+	return out, nil
 }

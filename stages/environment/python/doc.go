@@ -6,5 +6,6 @@
 // the environment of them, offline, and is repeated whenever the folder is damaged or gone.
 //
 // Only wheels are installed: what a source distribution builds depends on what else is on the machine at that moment. A package that
-// has no wheel is built by a build block, whose key says from what, and named in install. Console scripts are made and never relied on.
+// has no wheel is built by a build block, whose key says from what, and named in install; it takes the place of what is
+// locked under its name. Console scripts are made and never relied on.
 package python

@@ -42,7 +42,7 @@ type Options struct {
 	From         []string          `arg:"from,optional" doc:"the files that flameox lock makes the lock from, such as requirements.in or pyproject.toml" facet:"exempt: what the lock is made from; the lock is in the key"`
 	Packages     []string          `arg:"packages,optional" doc:"requirements that flameox lock makes the lock from, beside or instead of from: pyperf==2.10.0" facet:"exempt: what the lock is made from; the lock is in the key"`
 	Interpreter  string            `arg:"interpreter" default:"\"python3\"" doc:"the base interpreter, as a name that is looked up in path, or a path. Shims and virtual environments are followed to what they stand for" facet:"executables"`
-	Install      lang.Refs         `arg:"install,optional" kinds:"build" doc:"builds whose wheels are installed too, without their dependencies" facet:"executables"`
+	Install      lang.Refs         `arg:"install,optional" kinds:"build" doc:"builds whose wheels are installed too, without their dependencies, in place of what is locked under the same name" facet:"executables"`
 	Path         []string          `arg:"path,optional" doc:"folders that programs are searched in after those of the environment, in order, relative to the configuration; the caller's PATH where missing" facet:"command"`
 	Variables    map[string]string `arg:"variables,optional" doc:"environment variables of every program" facet:"command"`
 	Inherit      []string          `arg:"inherit,optional" doc:"names of the caller's variables to pass on; name and value are part of the key" facet:"command"`

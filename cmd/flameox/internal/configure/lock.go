@@ -1,6 +1,7 @@
 package configure
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
+	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/internal/address"
 	"github.com/flameox/flameox/internal/flags"
 	"github.com/flameox/flameox/internal/vfs"
@@ -21,8 +23,8 @@ import (
 func Lock() *cli.Command {
 	return &cli.Command{
 		Name: "lock", Usage: "lock the packages of environments", ArgsUsage: "[ADDRESS ...]",
-		Description: "Makes the lock of every Python environment, or of those that ADDRESS selects (* and ? are allowed), from what its arguments from and packages\n" +
-			"say, with uv where it is on PATH, else with pip-tools where the interpreter has it, else with pip. It adds what is missing and never changes what is\n" +
+		Description: "Makes the lock of every environment, or of those that ADDRESS selects (* and ? are allowed), from what its arguments from and packages say:\n" +
+			"of a Node environment with npm, of a Python one with uv where it is on PATH, else with pip-tools where the interpreter has it, else with pip. It adds what is missing and never changes what is\n" +
 			"locked; what locks what is noted in " + pins.Name + ". pip alone locks for this interpreter and platform; uv and pip-tools lock every file of a version.\n\n" +
 			"Examples:\n  flameox lock\n  flameox lock -upgrade environment.python.bench",
 		Flags: append([]cli.Flag{
@@ -60,23 +62,37 @@ func runLock(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	var found []locker
-	for _, n := range loaded.Graph.Nodes {
-		e, ok := n.Stage.(locker)
-		if !ok || len(patterns) > 0 && !chosen[n] {
-			continue
-		}
-		if !slices.ContainsFunc(found, func(o lockable) bool { return o.File() == e.File() }) {
-			found = append(found, e)
-		}
-	}
+	found := lockers(loaded.Graph.Nodes, func(n *graph.Node) bool { return len(patterns) == 0 || chosen[n] })
 	if len(found) == 0 {
-		return errors.New("there is no Python environment to lock: `environment \"python\" \"name\" { … }` declares one")
+		return errors.New("there is no environment to lock: `environment \"python\" \"name\" { … }` or `environment \"node\" \"name\" { … }` declares one")
 	}
 	return lockAll(c, w, o, found)
 }
 
-func lockAll(c *cli.Context, w *workspace.Workspace, o pins.Locking, found []locker) error {
+// locker is an environment that has a lock.
+type locker interface {
+	File() string
+	Lock(ctx context.Context, o pins.Locking, file *pins.File) (*pins.Locked, error)
+}
+
+// lockedBy is an environment by the block that declares it.
+type lockedBy struct {
+	locker
+	block string
+}
+
+// lockers are the environments of the nodes that are wanted, one for each lock file.
+func lockers(nodes []*graph.Node, want func(*graph.Node) bool) (found []lockedBy) {
+	for _, n := range nodes {
+		e, ok := n.Stage.(locker)
+		if ok && want(n) && !slices.ContainsFunc(found, func(o lockedBy) bool { return o.File() == e.File() }) {
+			found = append(found, lockedBy{e, n.Address.Block})
+		}
+	}
+	return found
+}
+
+func lockAll(c *cli.Context, w *workspace.Workspace, o pins.Locking, found []lockedBy) error {
 	file, err := pins.Read(filepath.Join(w.Project.Root, filepath.FromSlash(w.Project.Dir)))
 	if err != nil {
 		return err
@@ -87,7 +103,7 @@ func lockAll(c *cli.Context, w *workspace.Workspace, o pins.Locking, found []loc
 	for _, e := range found {
 		l, err := e.Lock(c.Context, o, file)
 		if err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", e.Address, err))
+			failed = append(failed, fmt.Errorf("%s: %w", e.block, err))
 			continue
 		}
 		done = append(done, l)
@@ -116,6 +132,6 @@ func lockAll(c *cli.Context, w *workspace.Workspace, o pins.Locking, found []loc
 
 // lockDocument is `flameox lock -json`.
 type lockDocument struct {
-	Format int              `json:"format"`
+	Format int            `json:"format"`
 	Locks  []*pins.Locked `json:"locks"`
 }

@@ -21,7 +21,8 @@ func GC() *cli.Command {
 		Description: "Says which runs would give up their artifacts, why, and how many bytes that is; -apply moves them to .flameox/trash, from which `flameox restore`\n" +
 			"brings them back. Only -empty-trash deletes. A run keeps its artifacts while it is younger than store.keep (90 days unless the flameox block says\n" +
 			"otherwise), while it is pinned, and while it stands for a stage of the configuration; a measurement or an import, which cannot be made again, keeps them\n" +
-			"until -measurements is given. Other experiments of the repository keep what was newest at each of their addresses. Records stay: a stage that is asked for again\n" +
+			"until -measurements is given. Other experiments of the repository keep what was newest at each of their addresses. Environments and tools that no kept run was\n" +
+			"made with, and that are as old, are deleted: they are made again when they are needed. Records stay: a stage that is asked for again\n" +
 			"runs again.\n\n" +
 			"Examples:\n  flameox gc\n  flameox gc -apply\n  flameox gc -empty-trash -older-than=7d",
 		Flags: withVars(
@@ -98,8 +99,19 @@ func printGC(c *cli.Context, r *gc.Report) {
 	if len(kept) > 0 {
 		fmt.Fprintf(out, "Runs that keep their artifacts: %s.\n", strings.Join(kept, ", "))
 	}
+	for _, b := range r.Built {
+		fmt.Fprintf(out, "%s  %s: built, and no run that is kept was made with it\n", b.Path, view.Bytes(b.Bytes))
+	}
+	builtOf := fmt.Sprintf("%s of %s", view.Bytes(r.BuiltBytes), view.Plural(len(r.Built), "folder that can be made again", "folders that can be made again"))
+	switch {
+	case len(r.Built) > 0 && r.Applied:
+		fmt.Fprintf(out, "%s deleted.\n", builtOf)
+	case len(r.Built) > 0:
+		fmt.Fprintf(out, "%s would be deleted; -apply does it.\n", builtOf)
+	}
 	what := fmt.Sprintf("%s of %s", view.Bytes(r.Bytes), view.Plural(len(r.Runs), "run", "runs"))
 	switch {
+	case r.Blobs == 0 && len(r.Built) > 0:
 	case r.Blobs == 0:
 		fmt.Fprintln(out, "Nothing to collect.")
 	case r.Applied:

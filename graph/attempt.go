@@ -31,6 +31,7 @@ func (a *applier) attempt(ctx context.Context, n *Node, action *Action, s slot, 
 // perform runs an action and returns the whole record of what came of it.
 func (t *Task) perform(ctx context.Context, action *Action, s slot) (*cache.Record, error) {
 	n := t.Node
+	t.Level = s.level
 	host, source := t.Store.Host(), t.Store.Source()
 	started := t.Store.Now()
 	begin := time.Now()
@@ -58,10 +59,7 @@ func (t *Task) perform(ctx context.Context, action *Action, s slot) (*cache.Reco
 		rec.WallNS = time.Since(begin).Nanoseconds()
 	}
 	rec.Limitations = append(rec.Limitations, readers...)
-	for i := range rec.Outputs {
-		rec.Outputs[i].Sensitivity = Stricter(rec.Outputs[i].Sensitivity, s.level)
-	}
-	return rec, nil
+	return rec, t.mark(rec)
 }
 
 // commit keeps a record with the blobs of the attempt.

@@ -2,6 +2,8 @@ package graph
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/flameox/flameox/graph/cache"
 )
@@ -34,6 +36,29 @@ func (p *Planner) level(n *Node) cache.Sensitivity {
 		}
 	}
 	return n.Level
+}
+
+// roleNotes is the role of the notes of a sensitive run that left nothing else.
+const roleNotes = "notes"
+
+// mark gives what an attempt left its level. A run is as sensitive as its artifacts; one that is sensitive and left none gets its notes as an artifact,
+// because they may quote what it read.
+func (t *Task) mark(rec *cache.Record) error {
+	if t.Level == cache.Sensitive && len(rec.Outputs) == 0 {
+		var text strings.Builder
+		for _, n := range slices.Concat(rec.Invalid, rec.Limitations) {
+			fmt.Fprintf(&text, "%s: %s\n", n.Code, n.Text)
+		}
+		d, err := t.Batch.PutBytes([]byte(text.String()))
+		if err != nil {
+			return fmt.Errorf("keep the notes of a sensitive run: %w", err)
+		}
+		rec.Outputs = []cache.Output{{Name: "notes.txt", Role: roleNotes, MediaType: "text/plain; charset=utf-8", Digest: d, Size: int64(text.Len())}}
+	}
+	for i := range rec.Outputs {
+		rec.Outputs[i].Sensitivity = Stricter(rec.Outputs[i].Sensitivity, t.Level)
+	}
+	return nil
 }
 
 // classify raises the level of what was kept at the addresses of nodes that have become sensitive since.

@@ -122,6 +122,7 @@ type Task struct {
 	Dir     string     // private folder: out/, home/, tmp/ and the spooled streams; gone after the commit
 	Batch   *cas.Batch // what is put here becomes durable with the record
 	Attempt int
+	Level   cache.Sensitivity // of what the attempt leaves, at least: where it is Sensitive, nothing that a program wrote is quoted
 }
 
 // Out is the folder that the token out.dir stands for.

@@ -197,7 +197,11 @@ func (c *Config) checkResult(n *node, rest hcl.Traversal) *hcl.Diagnostic {
 		if next == nil {
 			where := rest[i].SourceRange()
 			if longest(rest, i, n.sch.tokens) != "" {
-				return errorAt(sumNotAllowed, where, "%s.%s exists only while stages run; after apply there are results: %s.", n.Address(), name, oneOf(tree.names()))
+				after := "after apply there are results: " + oneOf(tree.names())
+				if len(tree.names()) == 0 {
+					after = "it has no results after apply"
+				}
+				return errorAt(sumNotAllowed, where, "%s.%s exists only while stages run; %s.", n.Address(), name, after)
 			}
 			hint := c.suggest.didYouMean(name, tree.names())
 			switch names := tree.names(); {
@@ -336,7 +340,7 @@ func (a Assert) Eval(results func(inst *Instance) (cty.Value, error)) (holds boo
 		return false, "", diags
 	}
 	if m.ContainsMarked() {
-		return false, "(the message is not shown: a sensitive variable takes part in it)", nil
+		return false, "(the message is not shown: something sensitive takes part in it)", nil
 	}
 	text, err := convert.Convert(m, cty.String)
 	if err != nil || text.IsNull() || !text.IsKnown() {

@@ -126,13 +126,19 @@ type Paths struct {
 	// Outputs is the absolute folder in which the outputs of builds were laid out, each below a folder of its own that
 	// is named by content. A file there is the build's, whatever that folder is called.
 	Outputs string `json:"outputs,omitempty"`
+	// Environments is the absolute folder in which managed environments stand, each below a folder of its own that is named by
+	// its key. A file there is a package's, whichever other packages it was installed with.
+	Environments string `json:"environments,omitempty"`
 }
 
-// File is how evidence names a file that a producer named: relative to the build output or to the project root that it lies
-// below, else as it is. So the same program has the same names whichever build of it ran, and wherever.
+// File is how evidence names a file that a producer named: relative to the build output, the environment or the project root
+// that it lies below, else as it is. So the same program has the same names whichever build of it ran, and wherever.
 func (p Paths) File(name string) string {
-	if p.Outputs != "" {
-		if below := profile.File(p.Outputs, name); below != name {
+	for _, folder := range [...]string{p.Outputs, p.Environments} {
+		if folder == "" {
+			continue
+		}
+		if below := profile.File(folder, name); below != name {
 			if _, file, ok := strings.Cut(below, "/"); ok {
 				return file
 			}

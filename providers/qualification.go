@@ -16,6 +16,7 @@ type Locator interface {
 type Location struct {
 	Programs []string // names, in order; the first that is found is asked
 	Library  string   // the distribution that an interpreter among them has to have, as locks of packages name it; "" where the program is the producer
+	Language string   // of the environments that flameox builds and that may have it: python, node; "" where none does
 	Optional bool     // captures are possible without it, as of programs that were built before
 	Install  string   // the one thing to do where it is absent
 }

@@ -2,11 +2,13 @@ package stages
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/lang"
 )
@@ -45,8 +47,15 @@ func (e *Experiment) value(inst *lang.Instance, records []*cache.Summary) (cty.V
 	if err != nil {
 		return cty.NilVal, fmt.Errorf("read the results of %s: %w", inst.Address(), err)
 	}
-	return object(inst.Block.Schema.Results, results)
+	v, err := object(inst.Block.Schema.Results, results)
+	if err == nil && slices.ContainsFunc(records, func(r *cache.Summary) bool { return graph.IsSensitive(r.Outputs) }) {
+		v = v.Mark(sensitive{}) // whatever is made of it is marked, too
+	}
+	return v, err
 }
+
+// sensitive marks the values that a sensitive stage's results took part in.
+type sensitive struct{}
 
 // object makes nested objects of dotted attributes; a missing one is null.
 func object(attrs []lang.Attr, values map[string]any) (cty.Value, error) {
@@ -150,7 +159,7 @@ func (e *Experiment) Outputs(current Current) ([]OutputValue, hcl.Diagnostics) {
 		v, d := o.Value.Eval(results)
 		diags = append(diags, d...)
 		if !d.HasErrors() {
-			// A value that a sensitive variable took part in is marked, and as sensitive as the variable.
+			// A value that a sensitive variable or result took part in is marked, and as sensitive as that.
 			plain, marks := v.UnmarkDeep()
 			out = append(out, OutputValue{Name: o.Name, Value: plain, Sensitive: o.Sensitive || len(marks) > 0})
 		}

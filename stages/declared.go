@@ -2,6 +2,8 @@ package stages
 
 import (
 	"github.com/flameox/flameox/stages/environment"
+	"github.com/flameox/flameox/stages/environment/node"
+	"github.com/flameox/flameox/stages/environment/python"
 	"github.com/flameox/flameox/stages/host"
 )
 
@@ -20,8 +22,10 @@ func (e *Experiment) Hosts() []*host.Declared {
 
 // Environment is a declared environment by its address.
 type Environment struct {
-	Address string
-	Host    *environment.Host
+	Address     string
+	Type        string // host, python, node
+	Interpreter string // of one that flameox builds: what its base is looked up by
+	Host        *environment.Host
 }
 
 // Environments are the declared environments, in the order of the configuration.
@@ -30,7 +34,14 @@ func (e *Experiment) Environments() []Environment {
 	for _, inst := range e.Expansion.Instances {
 		if c := e.compiled.Of(inst); c != nil {
 			if h, ok := c.Value.(*environment.Host); ok {
-				out = append(out, Environment{inst.Address().String(), h})
+				env := Environment{Address: inst.Address().String(), Type: inst.Block.Labels[0], Host: h}
+				switch o := inst.Options.(type) {
+				case *python.Options:
+					env.Interpreter = o.Interpreter
+				case *node.Options:
+					env.Interpreter = o.Interpreter
+				}
+				out = append(out, env)
 			}
 		}
 	}

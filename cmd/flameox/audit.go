@@ -78,7 +78,7 @@ func runAudit(c *cli.Context) error {
 	for _, n := range nodes {
 		found, err := planner.Audit(ctx, n, isLog)
 		for i := range found {
-			row := auditRowOf(n, &found[i])
+			row := auditRowOf(c, n, &found[i])
 			doc.Stages = append(doc.Stages, row)
 			if row.Same {
 				doc.Same++
@@ -131,7 +131,7 @@ type auditRow struct {
 	Compared int                  `json:"compared" doc:"artifacts that the standing result has"`
 }
 
-func auditRowOf(n *graph.Node, a *graph.Audited) auditRow {
+func auditRowOf(c *cli.Context, n *graph.Node, a *graph.Audited) auditRow {
 	row := auditRow{Address: n.Address.String(), Run: a.Was.Run, Same: a.Same(), WallNS: a.Again.WallNS, Changes: notNil(a.Changes)}
 	for _, o := range a.Was.Outputs {
 		if !isLog(o) {
@@ -142,7 +142,7 @@ func auditRowOf(n *graph.Node, a *graph.Audited) auditRow {
 		row.Again = a.Again.Run
 	}
 	if len(row.Changes) == 0 && !row.Same {
-		for _, r := range a.Again.Invalid {
+		for _, r := range cmdline.Shown(c, a.Again).Invalid {
 			row.Reasons = append(row.Reasons, r.Text)
 		}
 	}

@@ -74,6 +74,9 @@ func (p *progress) stopping() {
 
 // event takes the engine's events, from one goroutine.
 func (p *progress) event(e graph.Event) {
+	if e.Record != nil {
+		e.Record = cmdline.Shown(p.c, e.Record)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if e.Kind == graph.EventFailed {

@@ -41,6 +41,9 @@ func shellCommand() *cli.Command {
 			if len(rec.Argv) == 0 {
 				return fmt.Errorf("run %s started no process, so there is nothing to run again", rec.Run)
 			}
+			if program.Beside(rec) {
+				fmt.Fprintln(c.App.ErrWriter, "A server stood beside the run. It is not started here: its address in the command is the one that it had then.")
+			}
 			if c.Bool("print") {
 				_, err := fmt.Fprint(c.App.Writer, program.Script(rec))
 				return err

@@ -108,6 +108,7 @@ func idLength(all []*cache.Summary) int {
 }
 
 func printRun(c *cli.Context, s *graph.Store, rec *cache.Record) error {
+	rec = cmdline.Shown(c, rec)
 	if c.Bool("json") {
 		return cmdline.JSON(c, rec)
 	}

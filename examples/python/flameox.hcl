@@ -38,8 +38,8 @@ workload "once" {
 
 capture "memray" "once" { workload = workload.once }
 
-output "seconds" {
-  description = "median time of one count, by instance, in the producer's unit"
+output "count_ns" {
+  description = "median time of one count, by instance, in ns"
   value       = { for key, rows in extract.pyperf.count : key => one(values(rows.median)) }
 }
 

@@ -44,6 +44,9 @@ type Command struct {
 	// OnStart is told the number of the root as soon as it runs, for what must attach to it. It must return at once: limits are
 	// watched only after it. Optional.
 	OnStart func(pid int)
+	// OnExit is told as soon as the root has exited, before what it left behind is ended, which can take as long as Grace. It must return
+	// at once. Optional.
+	OnExit func()
 }
 
 // Why a run was ended by us. The empty cause means that it ended by itself.

@@ -123,6 +123,9 @@ func (r *run) await() {
 			continue
 		}
 		r.ended = time.Now()
+		if r.c.OnExit != nil {
+			r.c.OnExit()
+		}
 		return
 	}
 }

@@ -1,6 +1,6 @@
 // Package host says what machine this is, in three parts that are used differently:
 //
-//   - Class is in the key of every measurement. It holds only what makes two machines a different kind of machine.
+//   - Class is in the key of every measurement that does not declare its own (stages/host). It holds only what makes two machines a different kind of machine.
 //   - Covariates are recorded and compared, never keyed: they tell two machines of one class, or one machine
 //     on two days, apart.
 //   - Volatile is recorded only.

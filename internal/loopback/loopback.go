@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -60,12 +61,17 @@ func Parse(s string) (*url.URL, error) {
 		return nil, fmt.Errorf("the address %q must begin with http://", s)
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return nil, fmt.Errorf("the address %q must have no user, query or fragment", s)
-	case u.Port() == "":
-		return nil, fmt.Errorf("the address %q must have a port", s)
+	case !isPort(u.Port()):
+		return nil, fmt.Errorf("the address %q must have a port, 1 to 65535", s)
 	case u.Hostname() != "localhost" && !isLoopback(u.Hostname()):
 		return nil, fmt.Errorf("the address %q is not of this machine: only 127.0.0.1, [::1] and localhost are asked", s)
 	}
 	return u, nil
+}
+
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0
 }
 
 func isLoopback(host string) bool {
@@ -76,18 +82,21 @@ func isLoopback(host string) bool {
 // errForeign is why no connection was made.
 var errForeign = errors.New("its address is not of this machine")
 
+// dialer connects to this machine only.
+var dialer = &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil || !isLoopback(host) { // what a name resolved to counts, not the name
+		return errForeign
+	}
+	return nil
+}}
+
 var client = &http.Client{
 	Timeout:       Timeout,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	Transport: &http.Transport{
-		DisableKeepAlives: true, // a probe leaves no connection behind for the server to hold
-		DialContext: (&net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
-			host, _, err := net.SplitHostPort(address)
-			if err != nil || !isLoopback(host) { // what a name resolved to counts, not the name
-				return errForeign
-			}
-			return nil
-		}}).DialContext,
+		DisableKeepAlives:      true, // a probe leaves no connection behind for the server to hold
+		DialContext:            dialer.DialContext,
 		MaxResponseHeaderBytes: 64 << 10,
 	},
 }
@@ -135,11 +144,21 @@ func kindOf(err error) Kind {
 func Connect(ctx context.Context, hostport string) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	c, err := new(net.Dialer).DialContext(ctx, "tcp", hostport)
+	c, err := dialer.DialContext(ctx, "tcp", hostport)
 	if err != nil {
 		return &Error{Kind: kindOf(err), URL: hostport, Err: err}
 	}
 	return c.Close()
+}
+
+// Taken says whether something listens at a port of 127.0.0.1, or of all addresses. A port that may not be used for another reason is not taken.
+func Taken(port int) bool {
+	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return errors.Is(err, syscall.EADDRINUSE)
+	}
+	l.Close()
+	return false
 }
 
 // FreePort is a port of the loopback interface on which nothing listens now.

@@ -13,7 +13,7 @@ import (
 )
 
 func TestOnlyThisMachineIsAsked(t *testing.T) {
-	for _, bad := range []string{"https://127.0.0.1:1", "http://10.0.0.1:80", "http://example.com:80", "http://127.0.0.1", "http://u:p@127.0.0.1:1", "http://127.0.0.1:1/?q", "http://127.0.0.1:1/#f", "127.0.0.1:1", "http://[::2]:1", "http://%zz"} {
+	for _, bad := range []string{"https://127.0.0.1:1", "http://10.0.0.1:80", "http://example.com:80", "http://127.0.0.1", "http://u:p@127.0.0.1:1", "http://127.0.0.1:1/?q", "http://127.0.0.1:1/#f", "127.0.0.1:1", "http://[::2]:1", "http://%zz", "http://127.0.0.1:0", "http://127.0.0.1:65536"} {
 		if _, err := Parse(bad); err == nil {
 			t.Errorf("%s is accepted", bad)
 		}
@@ -86,5 +86,39 @@ func TestFailuresHaveAKind(t *testing.T) {
 		if took := time.Since(begin); took > Timeout+time.Second {
 			t.Errorf("%s took %s", url, took)
 		}
+	}
+}
+
+func TestAPortIsTakenWhileSomethingListens(t *testing.T) {
+	for _, at := range []string{"127.0.0.1:0", "0.0.0.0:0"} {
+		l, err := net.Listen("tcp4", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		port := l.Addr().(*net.TCPAddr).Port
+		if !Taken(port) {
+			t.Errorf("a port of %s on which something listens is free", at)
+		}
+		l.Close()
+		if Taken(port) {
+			t.Errorf("a port of %s on which nothing listens any more is taken", at)
+		}
+	}
+}
+
+func TestConnectionsAreMadeToThisMachineOnly(t *testing.T) {
+	var e *Error
+	if err := Connect(context.Background(), "192.0.2.1:80"); !errors.As(err, &e) || e.Kind != Foreign {
+		t.Errorf("a foreign address gives %v", err)
+	}
+	s := httptest.NewServer(http.NotFoundHandler())
+	defer s.Close()
+	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
+	t.Setenv("ALL_PROXY", "http://127.0.0.1:1")
+	if err := Connect(context.Background(), s.Listener.Addr().String()); err != nil {
+		t.Error(err)
+	}
+	if a, err := Get(context.Background(), s.URL); err != nil || a.Status != http.StatusNotFound {
+		t.Errorf("%+v, %v past a proxy that is not there", a, err)
 	}
 }

@@ -4,7 +4,7 @@ import "github.com/flameox/flameox/providers"
 
 // Locate is an interpreter that has memray.
 func (Provider) Locate() providers.Location {
-	return providers.Location{Programs: []string{"python", "python3"}, Library: "memray", Install: "add memray to the requirements of the workload's environment, or run `python -m pip install memray`"}
+	return providers.Location{Programs: []string{"python", "python3"}, Library: "memray", Language: "python", Install: "add memray to the requirements of the workload's environment, or run `python -m pip install memray`"}
 }
 
 // Qualifications are of runs of memray: files of other versions cannot be read without it.

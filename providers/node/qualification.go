@@ -4,7 +4,7 @@ import "github.com/flameox/flameox/providers"
 
 // Locate is the node command.
 func (Provider) Locate() providers.Location {
-	return providers.Location{Programs: []string{"node"}, Install: "install Node 20.16, 22.4 or later from https://nodejs.org, or name it in path of an environment"}
+	return providers.Location{Programs: []string{"node"}, Language: "node", Install: "install Node 20.16, 22.4 or later from https://nodejs.org, or name it in path of an environment"}
 }
 
 // Qualifications are of runs of Node, and of profiles of other programs with V8 in them.

@@ -4,7 +4,7 @@ import "github.com/flameox/flameox/providers"
 
 // Locate is an interpreter that has pyperf.
 func (Provider) Locate() providers.Location {
-	return providers.Location{Programs: []string{"python", "python3"}, Library: "pyperf", Install: "add pyperf to the requirements of the workload's environment, or run `python -m pip install pyperf`"}
+	return providers.Location{Programs: []string{"python", "python3"}, Library: "pyperf", Language: "python", Install: "add pyperf to the requirements of the workload's environment, or run `python -m pip install pyperf`"}
 }
 
 // Qualifications are of runs of pyperf, and of its files.

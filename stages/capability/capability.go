@@ -31,8 +31,10 @@ var order = []State{Available, Unqualified, CaptureOnly, ImportOnly, AnalysisOnl
 
 // Place is where a producer is looked for.
 type Place struct {
-	Name string // address of the environment, "" for the caller's PATH
-	Host *environment.Host
+	Name        string // address of the environment, "" for the caller's PATH
+	Type        string // of the environment: host, python, node
+	Interpreter string // of one that flameox builds: what its base is looked up by
+	Host        *environment.Host
 }
 
 // Finding is what a provider can do in one place.
@@ -96,7 +98,12 @@ func Look(ctx context.Context, p *kind.Project, provider providers.Provider, pla
 		r.Findings = []Finding{r.qualify(f, platform())}
 	default:
 		for _, place := range places {
-			f, err := look(ctx, p, provider, locator.Locate(), place, named)
+			at := locator.Locate()
+			built := place.Host.Runtime != nil && at.Language == place.Type
+			if place.Host.Runtime != nil && !built && at.Library != "" {
+				continue // a library of another language
+			}
+			f, err := look(ctx, p, provider, at, place, built, named)
 			if err != nil {
 				return nil, err
 			}

@@ -207,9 +207,13 @@ func TestAProgramIsAskedOnceForOneLook(t *testing.T) {
 type built struct {
 	facts []facet.Entry
 	err   error
+	seen  *bool // set when it is described; may be nil
 }
 
 func (b built) Describe(context.Context, *graph.Results) (*managed.Description, error) {
+	if b.seen != nil {
+		*b.seen = true
+	}
 	return &managed.Description{Facts: b.facts}, b.err
 }
 func (built) Ready(context.Context, *graph.Task, *managed.Description) (*managed.Place, error) {
@@ -219,9 +223,9 @@ func (built) Ready(context.Context, *graph.Task, *managed.Description) (*managed
 func TestAnEnvironmentIsReadFromItsLock(t *testing.T) {
 	l := newLab(t)
 	p := theTool
-	p.at.Library = "tool"
+	p.at.Library, p.at.Language = "tool", "python"
 	in := func(name string, b built) Place {
-		return Place{Name: "environment.python." + name, Host: &environment.Host{Path: l.outside, Runtime: b}}
+		return Place{Name: "environment.python." + name, Type: "python", Interpreter: "sh", Host: &environment.Host{Path: l.outside, Runtime: b}}
 	}
 	r := l.look(p, false,
 		in("without", built{facts: []facet.Entry{{Name: "python.package toolbox", Value: "1"}, {Name: "python.version", Value: "3"}}}),
@@ -275,5 +279,27 @@ func TestARecordCoversASeriesInWholeComponents(t *testing.T) {
 	exact := providers.Qualification{Version: "go1.26.8", Platforms: []string{"linux/amd64"}}
 	if !exact.Covers("go1.26.8", "linux/amd64") || exact.Covers("go1.26.80", "linux/amd64") || exact.Claim() != "go1.26.8" {
 		t.Error("a record without a series")
+	}
+}
+
+func TestAnEnvironmentWhoseBaseLiesInTheProjectIsNotAskedByALookAtEverything(t *testing.T) {
+	l := newLab(t)
+	p := theTool
+	p.at.Library, p.at.Language = "tool", "python"
+	host := l.program(filepath.Join(l.project.Root, "bin"), "exit 1").Host
+	described := false
+	host.Runtime = built{facts: []facet.Entry{{Name: "python.package tool", Value: "1.2.4"}}, seen: &described}
+	place := Place{Name: "environment.python.own", Type: "python", Interpreter: "tool", Host: host}
+	if f := l.look(p, false, place).Findings[0]; f.State != Blocked || described || !strings.Contains(f.Why, "bin/tool is in the project") {
+		t.Errorf("%+v, described: %v", f, described)
+	}
+	if f := l.look(p, true, place).Findings[0]; f.State != Available || !described {
+		t.Errorf("asked for: %+v", f)
+	}
+	// Of an environment of another language there is nothing to say.
+	other, path := place, Place{Host: &environment.Host{Path: l.outside}}
+	other.Type = "node"
+	if r := l.look(p, true, other, path); len(r.Findings) != 1 || r.Findings[0].Environment != "" {
+		t.Errorf("%+v", r.Findings)
 	}
 }

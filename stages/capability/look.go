@@ -19,6 +19,7 @@ import (
 	"github.com/flameox/flameox/internal/token"
 	"github.com/flameox/flameox/providers"
 	"github.com/flameox/flameox/stages/environment"
+	"github.com/flameox/flameox/stages/environment/managed"
 	"github.com/flameox/flameox/stages/environment/python"
 	"github.com/flameox/flameox/stages/kind"
 )
@@ -29,16 +30,23 @@ const (
 	probeOutput  = 1 << 20
 )
 
-// look finds a producer in one place.
-func look(ctx context.Context, p *kind.Project, provider providers.Provider, at providers.Location, place Place, named bool) (Finding, error) {
-	if place.Host.Runtime != nil && at.Library != "" {
-		return locked(ctx, provider, at, place)
-	}
+// look finds a producer in one place. built says that it is an environment of the producer's language that flameox builds.
+func look(ctx context.Context, p *kind.Project, provider providers.Provider, at providers.Location, place Place, built, named bool) (Finding, error) {
 	programs := at.Programs
-	if place.Host.Runtime != nil { // its own interpreter, where that is one of them
+	if built {
+		base, err := find(p, []string{place.Interpreter}, place.Host)
+		if err != nil {
+			return Finding{}, err
+		}
+		if file := below(p.Root, base); file != "" && !named { // describing the environment asks its base who it is
+			return unasked(provider, file), nil
+		}
 		d, err := place.Host.Runtime.Describe(ctx, &graph.Results{})
 		if err != nil {
 			return obstacle(err), nil
+		}
+		if at.Library != "" {
+			return locked(at, d), nil
 		}
 		for _, name := range at.Programs {
 			if file := d.Programs[name]; file != "" {
@@ -68,9 +76,8 @@ func look(ctx context.Context, p *kind.Project, provider providers.Provider, at 
 		return f, nil
 	}
 	if file := below(p.Root, exe); file != "" && !named {
-		f.State = Blocked
-		f.Why = file + " is in the project, and a look at everything starts nothing that a project brings"
-		f.Do = "ask for it with `flameox providers " + provider.Name() + "`"
+		f := unasked(provider, file)
+		f.Executable = exe.Path
 		return f, nil
 	}
 	f.Probe = "active"
@@ -94,19 +101,22 @@ func look(ctx context.Context, p *kind.Project, provider providers.Provider, at 
 	return f, nil
 }
 
-// locked reads what the lock of an environment says. One that cannot be described is blocked by what a plan would say.
-func locked(ctx context.Context, provider providers.Provider, at providers.Location, place Place) (Finding, error) {
-	f := Finding{State: Absent, Probe: "lock", Why: "its lock has no " + at.Library, Do: "add " + at.Library + " to what the lock is made from, and run `flameox lock`"}
-	d, err := place.Host.Runtime.Describe(ctx, &graph.Results{})
-	if err != nil {
-		return obstacle(err), nil
-	}
+// locked says what the lock of an environment has.
+func locked(at providers.Location, d *managed.Description) Finding {
 	for _, e := range d.Facts {
 		if name, ok := strings.CutPrefix(e.Name, python.PackageFact); ok && name == at.Library {
-			f.State, f.Version, f.Why, f.Do = Available, e.Value, "", ""
+			return Finding{State: Available, Probe: "lock", Version: e.Value}
 		}
 	}
-	return f, nil
+	return Finding{State: Absent, Probe: "lock", Why: "its lock has no " + at.Library, Do: "add " + at.Library + " to what the lock is made from, and run `flameox lock`"}
+}
+
+// unasked is a program that a look at everything does not start.
+func unasked(provider providers.Provider, file string) Finding {
+	return Finding{
+		State: Blocked, Probe: "passive", Why: file + " is in the project, and a look at everything starts nothing that a project brings",
+		Do: "ask for it with `flameox providers " + provider.Name() + "`",
+	}
 }
 
 // obstacle is an environment that cannot be described: a lock that is missing or wrong is no reason to say nothing of other places.
@@ -121,7 +131,7 @@ func obstacle(err error) Finding {
 // find resolves the first of the programs that is there; nil where none is.
 func find(p *kind.Project, programs []string, host *environment.Host) (*broker.Executable, error) {
 	for _, name := range programs {
-		exe, err := broker.Resolve(broker.Env{Path: host.Path, Dir: p.Root, Digest: func(path string) (digest.Digest, error) {
+		exe, err := broker.Resolve(broker.Env{Path: host.Path, Dir: filepath.Join(p.Root, filepath.FromSlash(p.Dir)), Digest: func(path string) (digest.Digest, error) {
 			s, err := p.Stat.Digest(path)
 			return s.Digest, err
 		}}, name)
@@ -138,6 +148,9 @@ func find(p *kind.Project, programs []string, host *environment.Host) (*broker.E
 
 // below is a link of an executable that lies in the project, relative to it, or "".
 func below(root string, exe *broker.Executable) string {
+	if exe == nil {
+		return ""
+	}
 	for _, link := range exe.Chain {
 		for _, path := range []string{link.Found, link.Real} {
 			if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {

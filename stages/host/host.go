@@ -110,7 +110,7 @@ func (d *Declared) Blocked(class map[string]string) *graph.BlockedError {
 		return nil
 	}
 	return &graph.BlockedError{
-		Why: fmt.Sprintf("this machine is not of the class %s: %s", d.Address, Sentence(differ)),
+		Why: fmt.Sprintf("the machine is not of the class %s: %s", d.Address, Sentence(differ)),
 		Do:  "apply on one that is, and bring the results here with `flameox bundle`",
 	}
 }

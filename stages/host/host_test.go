@@ -49,7 +49,7 @@ func TestAMachineIsOfAClassWhereAllThatIsDeclaredHolds(t *testing.T) {
 	if d := cmp.Diff(want, bench.Differ(other)); d != "" {
 		t.Error(d)
 	}
-	if b := bench.Blocked(other); b == nil || b.Why != "this machine is not of the class host.bench: does not tell cpu.logical, declared is 2; cpu.model is B, declared is A" || b.Do == "" {
+	if b := bench.Blocked(other); b == nil || b.Why != "the machine is not of the class host.bench: does not tell cpu.logical, declared is 2; cpu.model is B, declared is A" || b.Do == "" {
 		t.Errorf("blocked %+v", b)
 	}
 	rec := &cache.Record{Validation: cache.ValidationPassed}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/flameox/flameox/graph"
@@ -143,18 +145,25 @@ func (s *leases) release(t *graph.Task, rec *cache.Record) (out []kind.Sampled, 
 	return out, err
 }
 
+// Beside says whether a server stood beside a run.
+func Beside(rec *cache.Record) bool {
+	identity := rec.Manifest.Facet(facet.Identity)
+	return identity != nil && slices.ContainsFunc(identity.Entries, func(e facet.Entry) bool { return strings.HasPrefix(e.Name, leasePrefix) })
+}
+
 // Process is a program that was started beside a stage.
 type Process struct {
-	Argv   []string // with every token substituted but those of secrets
-	Done   chan struct{}
+	Argv   []string       // with every token substituted but those of secrets
+	Exited chan struct{}  // closed when it has exited; what it left behind may still have to be ended
+	Done   chan struct{}  // closed when nothing of it is left
 	Result *broker.Result // once Done is closed; nil where it was not started
 	Err    error          // why not
 }
 
 // Launch starts the program in the background: in dir, which has out/, home/ and tmp/, under a mark of its own. values are what its own tokens stand
-// for. Its processes are sampled every so often; 0 for as
-// often as is usual. It ends when ctx does.
-func (p *Prepared) Launch(ctx context.Context, t *graph.Task, dir, mark string, every time.Duration, values map[string]string) (*Process, error) {
+// for. Its processes are sampled every so often; 0 for as often as is usual. Ending ctx ends what has to be made ready for it; ending run ends the
+// program.
+func (p *Prepared) Launch(ctx, run context.Context, t *graph.Task, dir, mark string, every time.Duration, values map[string]string) (*Process, error) {
 	if err := p.verify(ctx); err != nil {
 		return nil, err
 	}
@@ -166,9 +175,6 @@ func (p *Prepared) Launch(ctx context.Context, t *graph.Task, dir, mark string, 
 	if !made.Valid() {
 		return nil, &kind.LeaseError{Code: "not_started", Text: made.Invalid[0].Text}
 	}
-	if err := p.putSources(t); err != nil {
-		return nil, err
-	}
 	at := site{dir: dir, values: values}
 	argv, env, err := p.substitute(t.Store, at, place, p.program.project.Secret)
 	if err != nil {
@@ -179,28 +185,36 @@ func (p *Prepared) Launch(ctx context.Context, t *graph.Task, dir, mark string, 
 		return nil, err
 	}
 	d := &p.program.Declared
-	out := &Process{Argv: shown, Done: make(chan struct{})}
+	out := &Process{Argv: shown, Exited: make(chan struct{}), Done: make(chan struct{})}
+	exited := sync.OnceFunc(func() { close(out.Exited) })
 	go func() {
 		defer close(out.Done)
-		out.Result, out.Err = t.Store.Broker.Run(ctx, broker.Command{
+		defer exited() // where it could not be started
+		out.Result, out.Err = t.Store.Broker.Run(run, broker.Command{
 			Argv: argv, Executable: start, Dir: filepath.Join(p.program.project.Root, filepath.FromSlash(p.program.Dir)), Env: env, Mark: mark,
 			Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
-			Grace: d.Grace, OutputLimit: d.OutputLimit, MemoryLimit: d.MemoryLimit, Staging: dir, SampleEvery: every,
+			Grace: d.Grace, OutputLimit: d.OutputLimit, MemoryLimit: d.MemoryLimit, Staging: dir, SampleEvery: every, OnExit: exited,
 		})
 	}()
 	return out, nil
 }
 
-// Changed says which of the files that the key was made of has changed since; "" for none.
+// Changed says what of the files that the key was made of is not as it was, for a sentence; "" where all are.
 func (p *Prepared) Changed(ctx context.Context) string {
 	if changed := p.changed(); changed != "" {
-		return changed
+		return changed + " changed"
+	}
+	if changed := p.listChanged(ctx); changed != "" {
+		return changed + " began or ceased to be an input"
 	}
 	if err := p.verifyPrograms(ctx); err != nil {
 		return err.Error()
 	}
 	return ""
 }
+
+// KeepSources keeps the listing of the program's sources with an attempt whose key they are part of.
+func (p *Prepared) KeepSources(t *graph.Task) error { return p.putSources(t) }
 
 // Manifest is what identifies the program.
 func (p *Prepared) Manifest(more ...facet.Facet) facet.Manifest {

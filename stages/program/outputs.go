@@ -18,6 +18,7 @@ import (
 	"github.com/flameox/flameox/internal/stats"
 	"github.com/flameox/flameox/lang"
 	"github.com/flameox/flameox/providers"
+	"github.com/flameox/flameox/stages/environment/managed"
 )
 
 // RolePaths is the artifact that says where a capture ran, for extractions that make file names relative.
@@ -122,7 +123,9 @@ func level(d providers.DeclaredOutput) cache.Sensitivity {
 
 // PutPaths adds the artifact that says where the program ran.
 func (p *Prepared) PutPaths(t *graph.Task, rec *cache.Record) error {
-	b, err := json.Marshal(providers.Paths{Root: p.program.project.Root, Dir: rec.Dir, Outputs: t.Store.CAS.TreesDir()})
+	b, err := json.Marshal(providers.Paths{
+		Root: p.program.project.Root, Dir: rec.Dir, Outputs: t.Store.CAS.TreesDir(), Environments: managed.SitesDir(t.Store),
+	})
 	if err != nil {
 		return err
 	}

@@ -109,7 +109,30 @@ func (p *Program) resolve(ctx context.Context, out *Prepared) error {
 	for _, c := range out.collectors {
 		out.executables.Add("collector "+c.Name, digest.Sum(c.Content).String())
 	}
+	hint := ""
+	if out.runtime != nil {
+		hint = out.runtime.Hint
+	}
 	env := p.searched()
+	if err := p.resolveOwn(out, env, hint); err != nil {
+		return err
+	}
+	for n, name := range p.starts {
+		other, err := p.lookUp(env, hint, name)
+		if err != nil {
+			return err
+		}
+		out.others = append(out.others, other)
+		for i, link := range other.Chain {
+			out.executables.AddNote(fmt.Sprintf("starts %d %s %d", n+1, link.Kind, i), link.Digest.String(), link.Real)
+		}
+		addLibraries(&out.executables, other)
+	}
+	return nil
+}
+
+// resolveOwn finds the program that the command names.
+func (p *Program) resolveOwn(out *Prepared, env broker.Env, hint string) error {
 	argv0, skip := p.Command[0], 0
 	if names := token.Names(argv0); len(names) > 0 {
 		if p.tokens[names[0]].File != nil && argv0 == token.Make(names[0]) {
@@ -122,9 +145,7 @@ func (p *Program) resolve(ctx context.Context, out *Prepared) error {
 		}
 		argv0, skip = script, 1
 	}
-	hint := ""
 	if out.runtime != nil {
-		hint = out.runtime.Hint
 		if base, ok := out.runtime.Programs[argv0]; ok { // the environment's own links to it, once that stands
 			argv0, out.own = base, argv0
 		}
@@ -149,17 +170,6 @@ func (p *Program) resolve(ctx context.Context, out *Prepared) error {
 		if err := p.addDistributions(&out.executables, exe); err != nil {
 			return err
 		}
-	}
-	for n, name := range p.starts {
-		other, err := p.lookUp(env, hint, name)
-		if err != nil {
-			return err
-		}
-		out.others = append(out.others, other)
-		for i, link := range other.Chain {
-			out.executables.AddNote(fmt.Sprintf("starts %d %s %d", n+1, link.Kind, i), link.Digest.String(), link.Real)
-		}
-		addLibraries(&out.executables, other)
 	}
 	return nil
 }

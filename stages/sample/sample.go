@@ -61,6 +61,9 @@ func (Kind) Compile(inst *lang.Instance, c *kind.Compiler) (*kind.Compiled, erro
 		if !session.Uses(of) {
 			return nil, fmt.Errorf("%s does not use %s: its command holds none of the server's tokens", o.During.Instance.Address(), of.Address())
 		}
+		if of.Shared() {
+			return nil, fmt.Errorf("%s is shared, and what it uses belongs to no one stage: set its lease to \"fresh\", or leave of out", of.Address())
+		}
 		sampler.Of = of
 	}
 	session.Join(sampler)

@@ -8,8 +8,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/flameox/flameox/graph"
@@ -28,28 +29,32 @@ type prepared struct {
 	server  *Server
 	program *program.Prepared // nil for an existing one
 	key     digest.Digest
+	pool    digest.Digest // key, and which of several blocks that say the same: each is a server of its own
 	facts   []facet.Entry
 }
 
 func (p *prepared) Facts() []facet.Entry { return p.facts }
-func (p *prepared) Key() digest.Digest   { return p.key }
+func (p *prepared) Key() digest.Digest   { return p.pool }
 
 // Start starts the server, or takes the one that stands, and waits until it is ready.
 func (p *prepared) Start(ctx context.Context, t *graph.Task, every time.Duration) (kind.RunningLease, error) {
-	switch {
-	case p.program == nil:
+	if p.program == nil {
 		return p.existing(ctx)
-	case p.server.options.Lease != "shared":
-		proc, err := p.launch(ctx, t, filepath.Join(t.Dir, "server-"+p.key.Short()), t.Mark+"."+p.key.Short(), every)
+	}
+	if err := p.program.KeepSources(t); err != nil {
+		return nil, err
+	}
+	if !p.server.Shared() {
+		proc, err := p.launch(ctx, t, filepath.Join(t.Dir, "server-"+p.pool.Short()), t.Mark+"."+p.pool.Short(), every)
 		if proc == nil {
 			return nil, err
 		}
 		return &lease{p: p, proc: proc}, err
 	}
 	var failed *process // its log says why
-	standing, err := p.server.project.Shared.Get(p.key, func() (kind.Standing, error) {
+	standing, err := p.server.project.Shared.Get(p.pool, func() (kind.Standing, error) {
 		run := t.Store.Cache.NewRunID()
-		proc, err := p.launch(context.WithoutCancel(ctx), t, filepath.Join(t.Store.Dir, "tmp", run), t.Store.Broker.Mark(run), every)
+		proc, err := p.launch(ctx, t, filepath.Join(t.Store.Dir, "tmp", run), t.Store.Broker.Mark(run), every)
 		if err != nil {
 			failed = proc
 		}
@@ -62,7 +67,7 @@ func (p *prepared) Start(ctx context.Context, t *graph.Task, every time.Duration
 		return nil, err
 	}
 	proc := standing.(*process)
-	return &lease{p: p, proc: proc, shared: true, from: proc.sizes()}, nil
+	return &lease{p: p, proc: proc, shared: true, use: proc.uses.Add(1), from: proc.sizes()}, nil
 }
 
 // process is a server that was started.
@@ -71,16 +76,21 @@ type process struct {
 	dir  string
 	proc *program.Process
 	end  context.CancelFunc
-	once sync.Once
+	uses atomic.Int64 // attempts that it served, where it is shared
 }
 
 // launch starts the server in a private folder and waits until it is ready. Where it does not become so the error is a *kind.LeaseError; the process,
 // if it is not nil, is to be stopped.
-func (p *prepared) launch(ctx context.Context, t *graph.Task, dir, mark string, every time.Duration) (*process, error) {
+func (p *prepared) launch(ctx context.Context, t *graph.Task, dir, mark string, every time.Duration) (proc *process, err error) {
 	at, err := p.server.listen()
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if proc == nil {
+			os.RemoveAll(dir)
+		}
+	}()
 	for _, d := range []string{"out", "home", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
 			return nil, fmt.Errorf("make the server's folder: %w", err)
@@ -88,31 +98,40 @@ func (p *prepared) launch(ctx context.Context, t *graph.Task, dir, mark string, 
 	}
 	// An interrupt ends what is measured first, then its server.
 	run, end := context.WithCancel(context.WithoutCancel(ctx))
-	started, err := p.program.Launch(run, t, dir, mark, every, map[string]string{selfPort: at.port})
+	started, err := p.program.Launch(ctx, run, t, dir, mark, every, map[string]string{selfPort: at.port})
 	if err != nil {
 		end()
 		return nil, err
 	}
-	proc := &process{place: at, dir: dir, proc: started, end: end}
-	return proc, p.server.await(ctx, at, proc.Ended(), func() string { return proc.died() })
-}
-
-// Ended is closed when the process has ended.
-func (r *process) Ended() <-chan struct{} { return r.proc.Done }
-
-// Stop ends it and removes its folder.
-func (r *process) Stop() error {
-	r.once.Do(func() {
-		r.end()
-		<-r.proc.Done
+	proc = &process{place: at, dir: dir, proc: started, end: end}
+	return proc, p.server.await(ctx, at, proc.Ended(), func() string {
+		how := proc.died(t) + " before it was ready"
+		if res := proc.proc.Result; res != nil && res.Exit == 0 {
+			how += "; a server must stay in the foreground"
+		}
+		return how
 	})
-	return os.RemoveAll(r.dir)
 }
 
-// died says how it ended.
-func (r *process) died() string {
+// Ended is closed when the process has ended. What it left behind, which may still answer, is being ended then.
+func (r *process) Ended() <-chan struct{} { return r.proc.Exited }
+
+// Stop ends it and removes its folder. What cannot be removed is left: the next apply tries again.
+func (r *process) Stop() error {
+	r.end()
+	<-r.proc.Done
+	os.RemoveAll(r.dir)
+	return nil
+}
+
+// died says how it ended, for the record of an attempt.
+func (r *process) died(t *graph.Task) string {
+	<-r.proc.Done
 	res := r.proc.Result
-	last := lastLine(filepath.Join(r.dir, "stderr"))
+	last := ""
+	if t.Level != cache.Sensitive {
+		last = lastLine(filepath.Join(r.dir, "stderr"))
+	}
 	if last != "" {
 		last = ": " + last
 	}
@@ -147,6 +166,7 @@ type lease struct {
 	p      *prepared
 	proc   *process
 	shared bool
+	use    int64            // of a shared server, from 1
 	from   map[string]int64 // where the attempt's part of a shared server's streams begins
 }
 
@@ -158,23 +178,26 @@ func (l *lease) Release(t *graph.Task, rec *cache.Record) (kind.Sampled, error) 
 	select {
 	case <-l.Ended():
 		if len(rec.Invalid) == 0 || rec.Argv != nil { // else the attempt says already that it did not become ready
-			invalid(rec, "server_ended", l.p.server.address+" "+l.proc.died()+" while it was measured")
+			rec.Validation = cache.ValidationFailed // said first, because how the program ended follows from it
+			rec.Invalid = slices.Insert(rec.Invalid, 0, cache.Note{Code: "server_ended", Text: l.p.server.address + " " + l.proc.died(t) + " while it was measured"})
 		}
 	default:
 	}
 	if changed := l.p.program.Changed(context.Background()); changed != "" {
-		invalid(rec, "inputs_changed_during_run", changed+" changed while "+l.p.server.address+" ran")
+		invalid(rec, "inputs_changed_during_run", changed+" while "+l.p.server.address+" ran")
 	}
 	sampled := kind.Sampled{}
 	if !l.shared {
 		l.proc.end()
-		<-l.proc.Ended()
+		<-l.proc.proc.Done
 		sampled = kind.Sampled{Subject: l.p.server.address, Result: l.proc.proc.Result}
 	}
 	if err := l.keepLogs(t, rec); err != nil {
 		return sampled, err
 	}
 	if l.shared {
+		rec.Limitations = append(rec.Limitations, cache.Note{Code: "shared_server", Text: fmt.Sprintf(
+			"%s is shared: this was number %d of the attempts that it served, so what the earlier ones left in it may show; its processes were not sampled", l.p.server.address, l.use)})
 		return sampled, nil
 	}
 	return sampled, l.proc.Stop()
@@ -234,6 +257,10 @@ func (e *existing) Ended() <-chan struct{} { return nil }
 func (e *existing) Release(_ *graph.Task, rec *cache.Record) (kind.Sampled, error) {
 	rec.Limitations = append(rec.Limitations, cache.Note{Code: "existing_server", Text: e.server.address +
 		" was not started by flameox: what it is, and what else it did, is not known, so this is exploratory"})
+	var refused *loopback.Error
+	if err := loopback.Connect(context.Background(), e.hostport()); rec.Valid() && errors.As(err, &refused) && refused.Kind == loopback.Refused {
+		invalid(rec, "server_ended", e.server.address+" ended while it was measured: nothing listens at "+e.hostport()+" any more")
+	}
 	return kind.Sampled{}, nil
 }
 
@@ -248,13 +275,18 @@ func (s *Server) await(ctx context.Context, at place, died <-chan struct{}, how 
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
 		last := s.probe(ctx, base, at)
 		if last == nil {
-			return nil
+			select {
+			case <-died: // somebody else answered
+				last = errors.New("it had ended")
+			default:
+				return nil
+			}
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-died:
-			return &kind.LeaseError{Code: "exited", Text: how() + " before it was ready"}
+			return &kind.LeaseError{Code: "exited", Text: how()}
 		case <-deadline.C:
 			return &kind.LeaseError{Code: "not_ready", Text: fmt.Sprintf("it was not ready after ready.timeout = %s: %v", s.ready.Timeout, last)}
 		case <-time.After(pause):
@@ -271,7 +303,7 @@ func (s *Server) await(ctx context.Context, at place, died <-chan struct{}, how 
 // probe is nil when the server is ready.
 func (s *Server) probe(ctx context.Context, base string, at place) error {
 	if s.ready.HTTP == "" {
-		return loopback.Connect(ctx, at.host+":"+at.port)
+		return loopback.Connect(ctx, at.hostport())
 	}
 	a, err := loopback.Get(ctx, base+s.ready.HTTP)
 	if err != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/facet"
+	"github.com/flameox/flameox/internal/digest"
 	"github.com/flameox/flameox/internal/loopback"
 	"github.com/flameox/flameox/lang"
 	"github.com/flameox/flameox/stages/kind"
@@ -38,7 +41,7 @@ type Options struct {
 	Env         map[string]string `arg:"env,optional" doc:"environment variables" facet:"command"`
 	Sources     []string          `arg:"sources,optional" doc:"the files it reads, as of a workload" facet:"inputs"`
 	Port        int               `arg:"port" default:"0" doc:"where it listens; 0 for a free port, which keeps others out of its way" facet:"definition"`
-	Lease       string            `arg:"lease" default:"\"fresh\"" doc:"fresh: started for each stage; shared: one serves all stages of an apply that use it, with the state they leave in it" facet:"definition"`
+	Lease       string            `arg:"lease" default:"\"fresh\"" doc:"fresh: started for each stage; shared: one serves all stages of an apply that use it, with the state they leave in it; its processes are not sampled" facet:"definition"`
 	Grace       time.Duration     `arg:"grace" default:"\"10s\"" doc:"time between asking it to end and killing it, at most 60s" facet:"exempt: ends a run, does not change what it computes"`
 	OutputLimit lang.Bytes        `arg:"output_limit" default:"\"64MiB\"" doc:"of its standard output and error together; beyond it the server is ended" facet:"exempt: ends a run, does not change what it computes"`
 	MemoryLimit lang.Bytes        `arg:"memory_limit,optional" doc:"resident memory of all its processes; beyond it the server is ended" facet:"exempt: ends a run, does not change what it computes"`
@@ -106,6 +109,9 @@ func (Kind) Compile(inst *lang.Instance, c *kind.Compiler) (*kind.Compiled, erro
 		if err != nil {
 			return nil, err
 		}
+		if l := p.Session().Leases; len(l) > 0 {
+			return nil, fmt.Errorf("it uses %s: a server cannot stand on another server. Start both from one command", l[0].Address())
+		}
 		s.program = p
 	}
 	node := c.Node(inst, graph.Definition, nil)
@@ -119,6 +125,19 @@ func (Kind) Compile(inst *lang.Instance, c *kind.Compiler) (*kind.Compiled, erro
 
 func (s *Server) check() error {
 	o := s.options
+	if o.Existing != "" {
+		// Nothing else would have an effect, and none of it would be in a key.
+		given, defaults := reflect.ValueOf(*o), reflect.ValueOf(*lang.Defaults(&Options{}).(*Options))
+		for i := range given.NumField() {
+			name, _, _ := strings.Cut(given.Type().Field(i).Tag.Get("arg"), ",")
+			if name != "existing_local" && name != "command" && !reflect.DeepEqual(given.Field(i).Interface(), defaults.Field(i).Interface()) {
+				return fmt.Errorf("it has existing_local and %s: flameox does not start it, so %s would change nothing; take it out", name, name)
+			}
+		}
+	}
+	if u, err := url.Parse("http://127.0.0.1" + s.ready.HTTP); s.ready.HTTP != "" && (err != nil || u.Host != "127.0.0.1") {
+		return fmt.Errorf("ready.http is %q: give a path that begins with /, without spaces and broken escapes", s.ready.HTTP)
+	}
 	switch {
 	case o.Existing == "" && len(o.Command) == 0:
 		return errors.New("it has neither command nor existing_local: give the program to start, or the address of a server that runs already")
@@ -128,13 +147,14 @@ func (s *Server) check() error {
 		return fmt.Errorf("lease is %q: give \"fresh\" or \"shared\"", o.Lease)
 	case o.Port < 0 || o.Port > 65535:
 		return fmt.Errorf("port is %d: give 1 to 65535, or 0 for a free one", o.Port)
-	case s.ready.HTTP != "" && !strings.HasPrefix(s.ready.HTTP, "/"):
-		return fmt.Errorf("ready.http is %q: give a path that begins with /", s.ready.HTTP)
 	case s.ready.Timeout <= 0 || s.ready.Timeout > time.Hour:
 		return fmt.Errorf("ready.timeout is %s: give more than 0 and at most 1h", s.ready.Timeout)
 	}
 	return nil
 }
+
+// Shared says that one serves several stages.
+func (s *Server) Shared() bool { return s.options.Lease == "shared" }
 
 // Address is the server's.
 func (s *Server) Address() string { return s.address }
@@ -153,6 +173,7 @@ func (s *Server) Prepare(ctx context.Context, in *graph.Results) (kind.PreparedL
 	definition := kind.Definition("server", version, s.options, &s.ready)
 	manifest := p.program.Manifest(definition)
 	p.key = manifest.Key()
+	p.pool = digest.SumString(s.address + "\x00" + p.key.String())
 	for _, f := range append(p.program.Facets(), definition) {
 		for _, e := range f.Entries {
 			e.Name = string(f.Name) + " " + e.Name
@@ -168,7 +189,7 @@ type place struct{ host, port string }
 func (p place) value(attribute string) (string, bool) {
 	switch attribute {
 	case "url":
-		return "http://" + p.host + ":" + p.port, true
+		return "http://" + p.hostport(), true
 	case "host":
 		return p.host, true
 	case "port":
@@ -176,6 +197,8 @@ func (p place) value(attribute string) (string, bool) {
 	}
 	return "", false
 }
+
+func (p place) hostport() string { return net.JoinHostPort(p.host, p.port) }
 
 // listen is the place at which a server that is started has to listen.
 func (s *Server) listen() (place, error) {
@@ -185,6 +208,8 @@ func (s *Server) listen() (place, error) {
 		if port, err = loopback.FreePort(); err != nil {
 			return place{}, err
 		}
+	} else if loopback.Taken(port) { // else who listens there would be measured for it
+		return place{}, &kind.LeaseError{Code: "not_started", Text: fmt.Sprintf("something listens at port %d already: end it, or set port = 0 for a free one", port)}
 	}
 	return place{"127.0.0.1", strconv.Itoa(port)}, nil
 }

@@ -73,7 +73,8 @@ type server struct {
 	cuts   int32
 	asked  atomic.Int32
 	sent   atomic.Int64
-	block  chan struct{} // where not nil: after the first third, an answer waits for it
+	stalls atomic.Bool
+	block  chan struct{} // what an answer of a server that stalls waits for after the first third
 	half   chan struct{} // where not nil: told when a third was sent
 }
 
@@ -89,7 +90,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusPartialContent)
 	}
 	rest := s.b[from:]
-	if n > s.cuts && s.block == nil {
+	if n > s.cuts && !s.stalls.Load() {
 		s.sent.Add(int64(len(rest)))
 		w.Write(rest)
 		return
@@ -98,7 +99,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.sent.Add(int64(len(third)))
 	w.Write(third)
 	w.(http.Flusher).Flush()
-	if s.block != nil {
+	if s.stalls.Load() {
 		select {
 		case s.half <- struct{}{}:
 		default:
@@ -147,6 +148,7 @@ func TestADownloadThatIsCutGoesOnWhereItEnded(t *testing.T) {
 
 func TestAKilledDownloadIsGoneOnWithByTheNextProcess(t *testing.T) {
 	s := &server{b: payload(), ranges: true, block: make(chan struct{}), half: make(chan struct{}, 1)}
+	s.stalls.Store(true)
 	u := start(t, s)
 	file := filepath.Join(t.TempDir(), "part")
 	child := exec.Command(os.Args[0])
@@ -173,8 +175,9 @@ func TestAKilledDownloadIsGoneOnWithByTheNextProcess(t *testing.T) {
 	if line != "" {
 		t.Fatalf("the child said %q before it was killed", line)
 	}
+	s.stalls.Store(false)
 	close(s.block)
-	s.block, s.sent = nil, atomic.Int64{}
+	s.sent.Store(0)
 	if err := fetch(t, options(u, s.b), file); err != nil {
 		t.Fatal(err)
 	}
@@ -235,6 +238,7 @@ func TestWhatIsDownloadedIsWhatTheConfigurationSaysOrNothing(t *testing.T) {
 
 func TestASilentServerIsGivenUpAndTheDeadlineHolds(t *testing.T) {
 	s := &server{b: payload(), ranges: true, block: make(chan struct{}), half: make(chan struct{}, 1)}
+	s.stalls.Store(true)
 	u := start(t, s)
 	defer close(s.block)
 	c := newClient()

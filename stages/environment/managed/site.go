@@ -26,7 +26,10 @@ type Site struct {
 func (s *Site) name() string { return s.Key.String()[:24] }
 
 // Dir is its folder.
-func (s *Site) Dir() string { return filepath.Join(s.Store.Dir, "env", s.name()) }
+func (s *Site) Dir() string { return filepath.Join(SitesDir(s.Store), s.name()) }
+
+// SitesDir is the folder that environments stand in, each below one of its own.
+func SitesDir(s *graph.Store) string { return filepath.Join(s.Dir, "env") }
 
 // stamp reads the stamp; nil where there is none. The text says why one that is there does not count.
 func (s *Site) stamp() (*stamp, string) {
@@ -54,7 +57,7 @@ func (s *Site) stamp() (*stamp, string) {
 // Ensure makes the environment stand: one that is there is compared with its manifest, and one that is missing or damaged is
 // built. Others that want the same one wait meanwhile. damaged says what was wrong with one that had been built before.
 func (s *Site) Ensure(ctx context.Context, build func(dir string) error) (damaged string, err error) {
-	for _, d := range []string{filepath.Join(s.Store.Dir, "env"), filepath.Join(s.Store.Dir, "lock")} {
+	for _, d := range []string{SitesDir(s.Store), filepath.Join(s.Store.Dir, "lock")} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			return "", fmt.Errorf("make the folder of environments: %w", err)
 		}

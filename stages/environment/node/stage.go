@@ -105,6 +105,12 @@ func (e *Environment) fetch(ctx context.Context, w *workshop, d *description, re
 	if err := write(dir, d.lock); err != nil {
 		return root, err
 	}
+	// The project's own settings say where registries are; which of its scopes are whose matters for fetching alone.
+	if rc, err := os.ReadFile(filepath.Join(filepath.Dir(e.file(e.o.From)), ".npmrc")); err == nil {
+		if err := os.WriteFile(filepath.Join(dir, ".npmrc"), rc, 0o600); err != nil {
+			return root, fmt.Errorf("write the settings for npm: %w", err)
+		}
+	}
 	args := []string{"ci", "--ignore-scripts", "--cache", store}
 	vars := e.reach()
 	for _, v := range list(vars) {

@@ -71,7 +71,7 @@ func ask(c *cli.Context, list []providers.Provider, named bool) (*ProvidersDocum
 	var places []capability.Place
 	if loaded != nil {
 		for _, e := range loaded.Environments() {
-			places = append(places, capability.Place{Name: e.Address, Host: e.Host})
+			places = append(places, capability.Place{Name: e.Address, Type: e.Type, Interpreter: e.Interpreter, Host: e.Host})
 		}
 	}
 	places = append(places, capability.Place{Host: host})

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/flameox/flameox/graph/cache"
+	"github.com/flameox/flameox/graph/cas"
 )
 
 // Stricter is the higher of two levels; an empty one is internal.
@@ -44,20 +45,31 @@ const roleNotes = "notes"
 // mark gives what an attempt left its level. A run is as sensitive as its artifacts; one that is sensitive and left none gets its notes as an artifact,
 // because they may quote what it read.
 func (t *Task) mark(rec *cache.Record) error {
-	if t.Level == cache.Sensitive && len(rec.Outputs) == 0 {
-		var text strings.Builder
-		for _, n := range slices.Concat(rec.Invalid, rec.Limitations) {
-			fmt.Fprintf(&text, "%s: %s\n", n.Code, n.Text)
+	if t.Level == cache.Sensitive {
+		if err := keepNotes(t.Batch, rec); err != nil {
+			return err
 		}
-		d, err := t.Batch.PutBytes([]byte(text.String()))
-		if err != nil {
-			return fmt.Errorf("keep the notes of a sensitive run: %w", err)
-		}
-		rec.Outputs = []cache.Output{{Name: "notes.txt", Role: roleNotes, MediaType: "text/plain; charset=utf-8", Digest: d, Size: int64(text.Len())}}
 	}
 	for i := range rec.Outputs {
 		rec.Outputs[i].Sensitivity = Stricter(rec.Outputs[i].Sensitivity, t.Level)
 	}
+	return nil
+}
+
+// keepNotes gives a record without artifacts its notes as one.
+func keepNotes(b *cas.Batch, rec *cache.Record) error {
+	if len(rec.Outputs) > 0 {
+		return nil
+	}
+	var text strings.Builder
+	for _, n := range slices.Concat(rec.Invalid, rec.Limitations) {
+		fmt.Fprintf(&text, "%s: %s\n", n.Code, n.Text)
+	}
+	d, err := b.PutBytes([]byte(text.String()))
+	if err != nil {
+		return fmt.Errorf("keep the notes of a sensitive run: %w", err)
+	}
+	rec.Outputs = []cache.Output{{Name: "notes.txt", Role: roleNotes, MediaType: "text/plain; charset=utf-8", Digest: d, Size: int64(text.Len())}}
 	return nil
 }
 
@@ -76,13 +88,18 @@ func (a *applier) classify() error {
 // raise makes runs sensitive. No level is ever lowered: what has left the machine cannot be taken back, so what is sensitive stays so until it is deleted.
 func (s *Store) raise(runs []*cache.Summary) error {
 	var raised []*cache.Record
+	b := s.CAS.NewBatch()
+	defer b.Discard()
 	for _, r := range runs {
-		if len(r.Outputs) == 0 || IsSensitive(r.Outputs) {
+		if IsSensitive(r.Outputs) {
 			continue
 		}
 		rec, err := r.Record()
 		if err != nil {
 			return fmt.Errorf("mark run %s as sensitive: %w", r.Run, err)
+		}
+		if err := keepNotes(b, rec); err != nil {
+			return err
 		}
 		for i := range rec.Outputs {
 			rec.Outputs[i].Sensitivity = cache.Sensitive
@@ -93,6 +110,10 @@ func (s *Store) raise(runs []*cache.Summary) error {
 	if len(raised) == 0 {
 		return nil
 	}
+	if err := b.Sync(); err != nil {
+		return fmt.Errorf("mark runs as sensitive: %w", err)
+	}
+	// Without the batch: what is lost of a run is no reason not to mark it.
 	if err := s.Cache.Commit(nil, raised, nil); err != nil {
 		return fmt.Errorf("mark runs as sensitive: %w", err)
 	}

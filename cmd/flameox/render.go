@@ -17,6 +17,7 @@ import (
 	"github.com/flameox/flameox/internal/host"
 	"github.com/flameox/flameox/internal/view"
 	declared "github.com/flameox/flameox/stages/host"
+	"github.com/flameox/flameox/stages/program"
 )
 
 var viewStates = map[graph.State]view.State{
@@ -243,7 +244,7 @@ func facetLine(f facet.Facet, o view.Options) string {
 		var argv []string
 		for _, e := range f.Entries {
 			if strings.HasPrefix(e.Name, "argv[") {
-				argv = append(argv, e.Value)
+				argv = append(argv, program.Brief(e.Value))
 			}
 		}
 		return strings.Join(argv, " ")

@@ -283,7 +283,7 @@ func (r *Reader) Int() int64 {
 	n, err := strconv.ParseInt(string(text), 10, 64)
 	if err != nil {
 		f, ferr := strconv.ParseFloat(string(text), 64)
-		if ferr != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 || bytes.IndexAny(text, ".eE") < 0 {
+		if ferr != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 || !bytes.ContainsAny(text, ".eE") {
 			r.at = from
 			r.space()
 			r.fail(false, "%s is no whole number of 64 bits", r.here())

@@ -144,9 +144,23 @@ func (p *Program) with(c *kind.Compiler) *Program {
 func (p *Program) Display() string {
 	args := make([]string, len(p.Command))
 	for i, a := range p.Command {
-		args[i] = quoteShell(token.Display(a))
+		args[i] = quoteShell(Brief(token.Display(a)))
 	}
 	return strings.Join(args, " ")
+}
+
+// Brief is an argument as it is shown to a person: of a program text, such as that of `python -c`, only how it begins. The whole
+// is in the record.
+func Brief(arg string) string {
+	const most = 60
+	first, _, more := strings.Cut(arg, "\n")
+	if !more || len(arg) <= most {
+		return arg
+	}
+	if r := []rune(first); len(r) > most {
+		first = string(r[:most])
+	}
+	return first + "…"
 }
 
 // canonical numbers the tokens of upstream stages, and leases, in order of first use, so that a key holds what a token stands for

@@ -104,7 +104,7 @@ func New(block string, o *Options, dir string) (*Tool, error) {
 	case o.Timeout <= 0 || o.Timeout > 24*time.Hour:
 		return nil, fmt.Errorf("timeout is %s: give more than 0 and at most 24h", o.Timeout)
 	case o.Member != "" && (!filepath.IsLocal(o.Member) || path.Clean(o.Member) != o.Member || strings.Contains(o.Member, `\`)):
-		return nil, fmt.Errorf("member is %q: give the path of a file in the archive, as the archive lists it, without ./ and ..", o.Member)
+		return nil, fmt.Errorf("member is %q: give the path of a file in the archive, as the archive lists it, without dots in front: bin/tool", o.Member)
 	case o.Member != "":
 		t.name = path.Base(o.Member)
 	case t.archive == t.executable:

@@ -199,12 +199,16 @@ func TestWhatIsDownloadedIsWhatTheConfigurationSaysOrNothing(t *testing.T) {
 		want Failure
 		text string
 	}{
-		"other bytes":           {serve(200, other), nil, WrongBytes, "it was replaced there"},
-		"fewer bytes":           {serve(200, b[:5]), nil, WrongSize, "has 5 bytes, and size = 1048576"},
-		"endless":               {func(w http.ResponseWriter, r *http.Request) { w.(http.Flusher).Flush(); w.Write(append(b, 1)) }, nil, WrongSize, "has more bytes"},
-		"not there":             {serve(404, nil), nil, Unreachable, "404 Not Found"},
-		"elsewhere":             {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://192.0.2.1/x", 302) }, nil, Unreachable, "redirects to an address that is not https"},
-		"a file of ours":        {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "file:///etc/passwd", 302) }, nil, Unreachable, "redirects to an address"},
+		"other bytes": {serve(200, other), nil, WrongBytes, "it was replaced there"},
+		"fewer bytes": {serve(200, b[:5]), nil, WrongSize, "has 5 bytes, and size = 1048576"},
+		"endless":     {func(w http.ResponseWriter, r *http.Request) { w.(http.Flusher).Flush(); w.Write(append(b, 1)) }, nil, WrongSize, "has more bytes"},
+		"not there":   {serve(404, nil), nil, Unreachable, "404 Not Found"},
+		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://192.0.2.1/x", http.StatusFound)
+		}, nil, Unreachable, "redirects to an address that is not https"},
+		"a file of ours": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
+		}, nil, Unreachable, "redirects to an address"},
 		"a forged part":         {serve(200, b), other, "", ""},
 		"a part of the wrong":   {serve(200, b), other[:100], "", ""},
 		"a part that is longer": {serve(200, b), append(bytes.Clone(b), 0), "", ""},

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -192,6 +194,11 @@ func (p *progress) failure(e graph.Event) view.Failure {
 	}
 	// Programs say why they fail on one of their streams; on stdout, among other things.
 	f.Quote, f.From = p.quote(rec, program.RoleStderr, 1), "last line of stderr"
+	if len(f.Quote) > 0 && nodeEnds.MatchString(f.Quote[0]) {
+		if line := thrown(p.quote(rec, program.RoleStderr, 200)); line != "" {
+			f.Quote, f.From = []string{line}, "stderr"
+		}
+	}
 	if len(f.Quote) == 0 {
 		f.Quote, f.From = p.quote(rec, program.RoleStdout, 4), "end of stdout"
 	}
@@ -206,6 +213,22 @@ func (p *progress) quote(rec *cache.Record, stream string, most int) []string {
 		}
 	}
 	return nil
+}
+
+// nodeEnds is what Node writes last where nothing caught an error, whatever the error was; nodeError is the line that says it.
+var (
+	nodeEnds  = regexp.MustCompile(`^Node\.js v\d`)
+	nodeError = regexp.MustCompile(`^[A-Za-z_$][\w$.]*(Error|Exception)\b.*:`)
+)
+
+// thrown is the error that ended Node, of the end of what it wrote.
+func thrown(lines []string) string {
+	for _, line := range slices.Backward(lines) {
+		if nodeError.MatchString(line) || strings.HasPrefix(line, "Error:") {
+			return line
+		}
+	}
+	return ""
 }
 
 // what is the failure in the program's words: "sh exited 3".

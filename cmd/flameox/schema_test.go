@@ -47,6 +47,8 @@ var documents = map[string]struct {
 	"fsck":        {"The state of a store: flameox fsck -json", fsck.Report{}},
 	"audit":       {"What came out of pure stages that were run again: flameox audit -json", auditDocument{}},
 	"console":     {"What an expression comes to: one line of flameox console -json", configure.ConsoleDocument{}},
+	"setup":       {"What was made ready: flameox setup -json", configure.SetupDocument{}},
+	"lock":        {"What was locked: flameox lock -json", configure.LockDocument{}},
 	"schema":      {"The language: flameox schema -json", reference.Document{}},
 	"gc":          {"What a collection moves, or would move: flameox gc -json", gc.Report{}},
 	"gc-empty":    {"What was deleted from the trash: flameox gc -empty-trash -json", gc.Emptied{}},
@@ -67,7 +69,7 @@ func TestSchemasAreThoseOfTheTypes(t *testing.T) {
 		"flameox": ".", "graph": "../../graph", "cache": "../../graph/cache", "facet": "../../graph/facet", "fsck": "../../graph/fsck",
 		"gc": "../../graph/gc", "bundle": "../../graph/bundle", "storage": "internal/storage", "export": "../../evidence/export",
 		"address": "../../internal/address", "render": "../../lang/render", "reference": "../../lang/reference", "configure": "internal/configure",
-		"machine": "internal/machine", "capability": "../../stages/capability", "providers": "../../providers",
+		"machine": "internal/machine", "pins": "../../stages/environment/pins", "capability": "../../stages/capability", "providers": "../../providers",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -203,6 +205,12 @@ check "c" {
 	fits(t, "schema", p.want(0, "schema", "-json"))
 	fits(t, "schema", p.want(0, "schema", "-json", "capture", "pprof"))
 	fits(t, "tables", p.want(0, "schema", "-json", "tables", "runs"))
+	fits(t, "setup", p.want(cmdline.ExitSome, "setup", "-json"))
+	locked := newProject(t, map[string]string{
+		"flameox.hcl": "environment \"python\" \"p\" { requirements = \"p.lock.txt\" }\n",
+		"p.lock.txt":  "six==1.17.0 --hash=sha256:" + strings.Repeat("ab", 32) + "\n",
+	})
+	fits(t, "lock", locked.want(0, "lock", "-json"))
 	fits(t, "version", p.want(0, "version", "-json"))
 	p.write("broken.flameox.hcl", "workload \"w\" {\n  comand = 1\n}\n")
 	fits(t, "validate", p.want(1, "validate", "-json"))

@@ -8,10 +8,10 @@ type Locking struct {
 
 // Locked is what became of a lock file.
 type Locked struct {
-	File     string `json:"file"` // relative to the configuration
-	State    string `json:"state"`
-	Packages int    `json:"packages"`
-	Tool     string `json:"tool,omitempty"` // that made it now
+	File     string `json:"file" doc:"relative to the configuration"`
+	State    string `json:"state" doc:"locked, pinned or unchanged"`
+	Packages int    `json:"packages" doc:"that the lock names"`
+	Tool     string `json:"tool,omitempty" doc:"that made it now"`
 }
 
 // The states of Locked.

@@ -115,7 +115,7 @@ func lockAll(c *cli.Context, w *workspace.Workspace, o pins.Locking, found []loc
 		}
 	}
 	if c.Bool("json") {
-		if err := cmdline.JSON(c, lockDocument{Format: 1, Locks: done}); err != nil {
+		if err := cmdline.JSON(c, LockDocument{Format: 1, Locks: done}); err != nil {
 			return err
 		}
 		return errors.Join(failed...)
@@ -130,8 +130,8 @@ func lockAll(c *cli.Context, w *workspace.Workspace, o pins.Locking, found []loc
 	return errors.Join(failed...)
 }
 
-// lockDocument is `flameox lock -json`.
-type lockDocument struct {
-	Format int            `json:"format"`
-	Locks  []*pins.Locked `json:"locks"`
+// LockDocument is `flameox lock -json`.
+type LockDocument struct {
+	Format int            `json:"format_version" doc:"version of this document, 1"`
+	Locks  []*pins.Locked `json:"locks" doc:"one a lock file"`
 }

@@ -32,24 +32,24 @@ func Setup() *cli.Command {
 		Description: "Makes the locks that are missing, builds environments and downloads tools: those that ADDRESS selects (* and ? are allowed), or that the selected\n" +
 			"stages use; all of them without ADDRESS. It runs no workload, measures nothing and changes no permission of this machine. What it cannot make ready it lists, with\n" +
 			"the one thing to do for each. Interrupted, it goes on the next time from where it was.\n\n" +
-			"Examples:\n  flameox setup\n  flameox setup capture.pyperf.bench",
+			"Examples:\n  flameox setup\n  flameox setup capture.gobench.sort",
 		Flags:  append([]cli.Flag{cmdline.JSONFlag}, cmdline.VarFlags...),
 		Action: runSetup,
 	}
 }
 
-// readied is what became of one thing that was to be made ready.
-type readied struct {
-	Address string `json:"address"`
-	State   string `json:"state"` // ready, locked, blocked, failed
-	Why     string `json:"why,omitempty"`
-	Do      string `json:"do,omitempty"`
+// Readied is what became of one thing that was to be made ready.
+type Readied struct {
+	Address string `json:"address" doc:"the lock, the environment or the tool"`
+	State   string `json:"state" doc:"ready, locked, pinned, unchanged, blocked or failed"`
+	Why     string `json:"why,omitempty" doc:"what there is to say"`
+	Do      string `json:"do,omitempty" doc:"the one thing to do"`
 }
 
-// setupDocument is `flameox setup -json`.
-type setupDocument struct {
-	Format int       `json:"format"`
-	Setup  []readied `json:"setup"`
+// SetupDocument is `flameox setup -json`.
+type SetupDocument struct {
+	Format int       `json:"format_version" doc:"version of this document, 1"`
+	Setup  []Readied `json:"setup" doc:"in the order of the graph"`
 }
 
 func runSetup(c *cli.Context) error {
@@ -89,8 +89,8 @@ func runSetup(c *cli.Context) error {
 	}
 	w.Save()
 	// What the plan says of a lock that could not be made is what there is to do.
-	done = slices.DeleteFunc(done, func(r readied) bool {
-		return r.State == "failed" && slices.ContainsFunc(made, func(m readied) bool { return m.Address == r.Address && m.State == "blocked" })
+	done = slices.DeleteFunc(done, func(r Readied) bool {
+		return r.State == "failed" && slices.ContainsFunc(made, func(m Readied) bool { return m.Address == r.Address && m.State == "blocked" })
 	})
 	return showSetup(c, append(done, made...))
 }
@@ -133,7 +133,7 @@ func selected(c *cli.Context, g *graph.Graph) (map[*graph.Node]bool, error) {
 }
 
 // lockMissing makes locks that are missing or are made from something else by now.
-func lockMissing(ctx context.Context, w *workspace.Workspace, loaded *stages.Experiment, scope map[*graph.Node]bool) (out []readied, err error) {
+func lockMissing(ctx context.Context, w *workspace.Workspace, loaded *stages.Experiment, scope map[*graph.Node]bool) (out []Readied, err error) {
 	file, err := pins.Read(filepath.Join(w.Project.Root, filepath.FromSlash(w.Project.Dir)))
 	if err != nil {
 		return nil, err
@@ -145,10 +145,10 @@ func lockMissing(ctx context.Context, w *workspace.Workspace, loaded *stages.Exp
 		case ctx.Err() != nil:
 			return out, ctx.Err()
 		case err != nil: // the plan says it too, where it keeps a stage from running
-			out = append(out, readied{Address: e.block, State: "failed", Why: err.Error(), Do: "flameox lock " + e.block})
+			out = append(out, Readied{Address: e.block, State: "failed", Why: err.Error(), Do: "flameox lock " + e.block})
 		case l.State != pins.Unchanged:
 			changed = true
-			out = append(out, readied{Address: e.block, State: l.State, Why: fmt.Sprintf("%s (%s)", l.File, view.Plural(l.Packages, "package", "packages"))})
+			out = append(out, Readied{Address: e.block, State: l.State, Why: fmt.Sprintf("%s (%s)", l.File, view.Plural(l.Packages, "package", "packages"))})
 		}
 	}
 	if changed {
@@ -158,7 +158,7 @@ func lockMissing(ctx context.Context, w *workspace.Workspace, loaded *stages.Exp
 }
 
 // makeReady runs the stages that make environments and tools, and asks what keeps the others from running.
-func makeReady(ctx context.Context, w *workspace.Workspace, loaded *stages.Experiment, scope map[*graph.Node]bool) (out []readied, err error) {
+func makeReady(ctx context.Context, w *workspace.Workspace, loaded *stages.Experiment, scope map[*graph.Node]bool) (out []Readied, err error) {
 	var sel graph.Selection
 	wanted := map[*graph.Node]bool{}
 	for _, n := range loaded.Graph.Nodes {
@@ -183,7 +183,7 @@ func makeReady(ctx context.Context, w *workspace.Workspace, loaded *stages.Exper
 			if e.Kind == graph.EventFailed {
 				failed[e.Node] = true
 				name := e.Node.Address.String()
-				out = append(out, readied{Address: name, State: "failed", Why: whyFailed(e), Do: "flameox show " + view.ShellQuote(name)})
+				out = append(out, Readied{Address: name, State: "failed", Why: whyFailed(e), Do: "flameox show " + view.ShellQuote(name)})
 			}
 		}
 		if _, err := planner.Apply(ctx, loaded.Graph, graph.ApplyOptions{Parallelism: runtime.NumCPU(), Refresh: w.Project.Refresh, Observe: observe}); err != nil {
@@ -205,9 +205,9 @@ func makeReady(ctx context.Context, w *workspace.Workspace, loaded *stages.Exper
 		switch {
 		case !scope[d.Node] || failed[d.Node]:
 		case d.State == graph.Blocked && d.Block != nil:
-			out = append(out, readied{Address: d.Node.Address.String(), State: "blocked", Why: d.Block.Why, Do: d.Block.Do})
+			out = append(out, Readied{Address: d.Node.Address.String(), State: "blocked", Why: d.Block.Why, Do: d.Block.Do})
 		case wanted[d.Node] && d.State == graph.Cached:
-			out = append(out, readied{Address: d.Node.Address.String(), State: "ready"})
+			out = append(out, Readied{Address: d.Node.Address.String(), State: "ready"})
 		}
 	}
 	return out, nil
@@ -223,7 +223,7 @@ func whyFailed(e graph.Event) string {
 	return "it failed"
 }
 
-func showSetup(c *cli.Context, all []readied) error {
+func showSetup(c *cli.Context, all []Readied) error {
 	left := 0
 	for _, r := range all {
 		if r.State == "failed" || r.State == "blocked" {
@@ -231,7 +231,7 @@ func showSetup(c *cli.Context, all []readied) error {
 		}
 	}
 	if c.Bool("json") {
-		if err := cmdline.JSON(c, setupDocument{Format: 1, Setup: append([]readied{}, all...)}); err != nil {
+		if err := cmdline.JSON(c, SetupDocument{Format: 1, Setup: append([]Readied{}, all...)}); err != nil {
 			return err
 		}
 	} else {

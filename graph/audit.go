@@ -19,6 +19,11 @@ type Audited struct {
 	Changes []OutputChange // empty where the bytes are the same
 }
 
+// NoResultError says that a stage has no current result that an audit could check.
+type NoResultError struct{ text string }
+
+func (e *NoResultError) Error() string { return e.text }
+
 // Same says that the same bytes came out.
 func (a *Audited) Same() bool { return len(a.Changes) == 0 && a.Again.Valid() }
 
@@ -40,11 +45,11 @@ func (p *Planner) Audit(ctx context.Context, n *Node, ignore func(cache.Output) 
 	case n.Nature != Pure:
 		return nil, fmt.Errorf("%s measures: each run is a new observation, and equal bytes are not expected. Audit what is pure: builds, imports, extractions", n.Address)
 	case d == nil || d.State == Excluded || !d.keyed && d.State != Blocked:
-		return nil, fmt.Errorf("%s has no current result to audit: something it stands on is stale. Run `flameox apply` first", n.Address)
+		return nil, &NoResultError{n.Address.String() + " has no current result to audit: something it stands on is stale. Run `flameox apply` first"}
 	case d.State == Blocked:
-		return nil, fmt.Errorf("audit %s: %w", n.Address, d.Block)
+		return nil, &NoResultError{fmt.Sprintf("%s has no current result to audit: %v", n.Address, d.Block)}
 	case d.State != Cached:
-		return nil, fmt.Errorf("%s has no current result to audit. Run `flameox apply` first", n.Address)
+		return nil, &NoResultError{n.Address.String() + " has no current result to audit. Run `flameox apply` first"}
 	}
 	l, err := lock.ShareMeasure(ctx, lock.Holder{Command: "flameox audit: " + n.Address.String()})
 	if err != nil {

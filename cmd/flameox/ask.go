@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -81,6 +82,10 @@ func tablesCommand() *cli.Command {
 				return printTables(c, evidence.Tables())
 			case 1:
 				t, ok := evidence.Lookup(c.Args().First())
+				if i := slices.IndexFunc(query.Views(), func(v query.View) bool { return v.Name == c.Args().First() }); i >= 0 {
+					v := query.Views()[i]
+					return fmt.Errorf("%s is a view over the tables (%s); `flameox query \"DESCRIBE %s\"` lists its columns", v.Name, v.Doc, v.Name)
+				}
 				if !ok {
 					return unknownTable(c.Args().First())
 				}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -94,6 +95,11 @@ func runAudit(c *cli.Context) error {
 		if ctx.Err() != nil {
 			return cmdline.Exit(cmdline.ExitInterrupted)
 		}
+		var none *graph.NoResultError
+		if errors.As(err, &none) && !exact { // a pattern means what there is
+			doc.Skipped = append(doc.Skipped, n.Address.String())
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -104,6 +110,9 @@ func runAudit(c *cli.Context) error {
 		}
 	} else {
 		fmt.Fprintf(c.App.Writer, "%s made again: %d the same, %d not.\n", view.Plural(len(doc.Stages), "result", "results"), doc.Same, doc.Different)
+		if k := len(doc.Skipped); k > 0 {
+			fmt.Fprintf(c.App.Writer, "%s without a current result left out.\n", view.Plural(k, "stage", "stages"))
+		}
 	}
 	if doc.Different > 0 {
 		return cmdline.Exit(cmdline.ExitGate)
@@ -117,6 +126,7 @@ type auditDocument struct {
 	Same      int        `json:"same" doc:"results that came out the same"`
 	Different int        `json:"different" doc:"results that did not"`
 	Stages    []auditRow `json:"stages" doc:"in the order of the graph"`
+	Skipped   []string   `json:"skipped,omitempty" doc:"stages that a pattern selects and that have no current result"`
 }
 
 // auditRow is one result that was made again.

@@ -3,11 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path"
-	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +14,7 @@ import (
 	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/cache"
+	"github.com/flameox/flameox/internal/tail"
 	"github.com/flameox/flameox/internal/view"
 	"github.com/flameox/flameox/stages/program"
 )
@@ -193,42 +191,33 @@ func (p *progress) failure(e graph.Event) view.Failure {
 		f.Kept = append(f.Kept, o.Name)
 	}
 	// Programs say why they fail on one of their streams; on stdout, among other things.
-	f.Quote, f.From = p.quote(rec, program.RoleStderr, 1), "last line of stderr"
-	if len(f.Quote) > 0 && nodeEnds.MatchString(f.Quote[0]) {
-		if line := thrown(p.quote(rec, program.RoleStderr, 200)); line != "" {
-			f.Quote, f.From = []string{line}, "stderr"
+	lines := p.end(rec, program.RoleStderr)
+	if line := tail.Reason(lines); line != "" {
+		f.Quote, f.From = []string{line}, "stderr"
+		if line == lines[len(lines)-1] {
+			f.From = "last line of stderr"
 		}
-	}
-	if len(f.Quote) == 0 {
-		f.Quote, f.From = p.quote(rec, program.RoleStdout, 4), "end of stdout"
+	} else {
+		lines := p.end(rec, program.RoleStdout)
+		f.Quote, f.From = lines[max(0, len(lines)-4):], "end of stdout"
 	}
 	return f
 }
 
-// quote is the last lines of a stream, unless it is sensitive.
-func (p *progress) quote(rec *cache.Record, stream string, most int) []string {
+// end is the last lines of a stream, unless it is sensitive.
+func (p *progress) end(rec *cache.Record, stream string) []string {
 	for _, o := range rec.Outputs {
-		if o.Name == stream && o.Sensitivity != cache.Sensitive {
-			return lastLines(p.store, o, most)
+		if o.Name != stream || o.Sensitivity == cache.Sensitive {
+			continue
 		}
+		r, err := p.store.CAS.Open(o.Digest)
+		if err != nil {
+			return nil
+		}
+		defer r.Close()
+		return tail.Lines(r, o.Size)
 	}
 	return nil
-}
-
-// nodeEnds is what Node writes last where nothing caught an error, whatever the error was; nodeError is the line that says it.
-var (
-	nodeEnds  = regexp.MustCompile(`^Node\.js v\d`)
-	nodeError = regexp.MustCompile(`^[A-Za-z_$][\w$.]*(Error|Exception)\b.*:`)
-)
-
-// thrown is the error that ended Node, of the end of what it wrote.
-func thrown(lines []string) string {
-	for _, line := range slices.Backward(lines) {
-		if nodeError.MatchString(line) || strings.HasPrefix(line, "Error:") {
-			return line
-		}
-	}
-	return ""
 }
 
 // what is the failure in the program's words: "sh exited 3".
@@ -243,30 +232,6 @@ func what(rec *cache.Record) string {
 		}
 	}
 	return invalidText(rec)
-}
-
-// lastLines are the last lines that are not blank, of the last 4 KiB.
-func lastLines(s *graph.Store, o cache.Output, most int) (lines []string) {
-	r, err := s.CAS.Open(o.Digest)
-	if err != nil {
-		return nil
-	}
-	defer r.Close()
-	if skip := o.Size - 4096; skip > 0 {
-		if _, err := io.CopyN(io.Discard, r, skip); err != nil {
-			return nil
-		}
-	}
-	b, err := io.ReadAll(r)
-	if err != nil {
-		return nil
-	}
-	for line := range strings.Lines(string(b)) {
-		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, line)
-		}
-	}
-	return lines[max(0, len(lines)-most):]
 }
 
 func failureDocument(e graph.Event) applyFailure {

@@ -145,10 +145,13 @@ func factName(ch facet.Change) string {
 	case facet.HostClass:
 		return "host class " + ch.Name
 	case facet.Definition:
-		if ch.Name == "version" {
+		switch {
+		case ch.Name == "version":
 			return "implementation"
+		case ch.Note != "":
+			return ch.Note
 		}
-	case facet.Executables, facet.Inputs:
+	case facet.Executables, facet.Inputs, facet.Identity:
 		if ch.Note != "" {
 			return ch.Note
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
 	"github.com/flameox/flameox/evidence"
 	"github.com/flameox/flameox/evidence/columns"
+	"github.com/flameox/flameox/evidence/query"
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/internal/view"
@@ -347,6 +348,9 @@ func printTables(c *cli.Context, tables []evidence.Table) error {
 	v := view.Table{Columns: []view.Column{{Title: "table", Keep: true}, {Title: "columns", Right: true}, {Title: "a row is"}}}
 	for _, t := range tables {
 		v.Rows = append(v.Rows, []string{t.Name, strconv.Itoa(len(t.Columns)), t.Doc})
+	}
+	for _, w := range query.Views() {
+		v.Rows = append(v.Rows, []string{w.Name, "view", w.Doc})
 	}
 	return v.Write(c.App.Writer, cmdline.View(c))
 }

@@ -16,6 +16,13 @@ type Contention struct {
 	machine cpuTimes
 	inside  time.Duration
 	added   time.Duration
+	slowed  throttle
+}
+
+// throttle is what kept processes of this machine from running, or from running fast, although a CPU was free: counted since boot.
+type throttle struct {
+	quota   time.Duration // time that control groups of this process spent over their CPU quota
+	thermal int64         // times that a CPU was slowed down because it was hot; 0 where the machine does not say
 }
 
 // Contended is the answer. Times are CPU times; shares are of all logical CPUs over the wall time, from 0 to 1.
@@ -25,6 +32,8 @@ type Contended struct {
 	Inside       time.Duration // of the given processes and what they started
 	Outside      time.Duration // of all other processes
 	Steal        time.Duration // taken by the hypervisor
+	Throttled    time.Duration // this process's control groups were over their CPU quota
+	Thermal      int64         // times that a CPU was slowed down because it was hot
 	OutsideShare float64
 	StealShare   float64
 }
@@ -39,7 +48,7 @@ func (m machine) startContention(roots []int) (*Contention, error) {
 	if c.machine, err = m.cpuTimes(); err != nil {
 		return nil, fmt.Errorf("watch for contention: %w", err)
 	}
-	c.inside = m.treeTime(roots)
+	c.inside, c.slowed = m.treeTime(roots), m.throttle()
 	return c, nil
 }
 
@@ -53,7 +62,10 @@ func (c *Contention) Stop() (Contended, error) {
 	if err != nil {
 		return Contended{}, fmt.Errorf("watch for contention: %w", err)
 	}
-	return c.contended(wall, now, c.m.treeTime(c.roots)), nil
+	d := c.contended(wall, now, c.m.treeTime(c.roots))
+	slowed := c.m.throttle()
+	d.Throttled, d.Thermal = max(0, slowed.quota-c.slowed.quota), max(0, slowed.thermal-c.slowed.thermal)
+	return d, nil
 }
 
 func (c *Contention) contended(wall time.Duration, now cpuTimes, tree time.Duration) Contended {

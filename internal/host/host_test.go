@@ -311,3 +311,31 @@ func FuzzProcFiles(f *testing.F) {
 		countList(s)
 	})
 }
+
+func TestThrottlingIsThatOfEveryGroupAbove(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"proc/self/cgroup":                                                  "4:cpu,cpuacct:/a/b\n3:memory:/m\n0::/x/y\n",
+		"sys/fs/cgroup/cpu,cpuacct/a/b/cpu.stat":                            "nr_periods 5\nnr_throttled 2\nthrottled_time 3000\n",
+		"sys/fs/cgroup/cpu,cpuacct/a/cpu.stat":                              "throttled_time 500\n",
+		"sys/fs/cgroup/memory/m/cpu.stat":                                   "throttled_time 7\n",
+		"sys/fs/cgroup/x/y/cpu.stat":                                        "usage_usec 9\nthrottled_usec 40\n",
+		"sys/fs/cgroup/cpu.stat":                                            "throttled_usec 2\nnonsense\n",
+		"sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count":  "3\n",
+		"sys/devices/system/cpu/cpu11/thermal_throttle/core_throttle_count": "4\n",
+	} {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := (machine{root}).throttle(), (throttle{quota: 3500*time.Nanosecond + 42*time.Microsecond, thermal: 7}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := (machine{t.TempDir()}).throttle(); got != (throttle{}) {
+		t.Errorf("a machine that says nothing has %+v", got)
+	}
+}

@@ -18,7 +18,7 @@ var results = []lang.Attr{
 	{Name: "rows", Type: cty.Number, Doc: "rows in all tables and attempts"},
 	{Name: "limitations", Type: cty.List(cty.String), Doc: "what is missing from the rows, as codes"},
 	{Name: "median", Type: cty.Map(cty.Number), Doc: "median of the samples of all attempts, by name and unit as in the table measurements: median[\"gobench.BenchmarkSort ns/op\"]; " +
-		"the unit is the producer's, warm-ups and what the producer had summed up itself are left out"},
+		"in the unit that the name ends with; warm-ups and what the producer had summed up itself are left out"},
 }
 
 // readResults computes the result attributes from the records of all attempts.

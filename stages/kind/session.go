@@ -48,7 +48,7 @@ func (s *Session) Facts() (out []facet.Entry) {
 		if x.Of != nil {
 			of = "server#" + strconv.Itoa(1+slices.Index(s.Leases, x.Of))
 		}
-		out = append(out, facet.Entry{Name: "sampled " + of, Value: x.Interval.String(), Note: x.Name})
+		out = append(out, facet.Entry{Name: "sampled " + of, Value: x.Interval.String(), Note: "interval of " + x.Name})
 	}
 	return out
 }

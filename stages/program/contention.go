@@ -51,6 +51,12 @@ func noteContention(rec *cache.Record, n *graph.Node, c *host.Contended) {
 		invalid(rec, graph.Contended, fmt.Sprintf("%s, more than max_contention = %g%%", text, 100*n.MaxContention))
 		return
 	}
+	if c.Throttled > 0 {
+		rec.Limitations = append(rec.Limitations, cache.Note{Code: "throttled", Text: fmt.Sprintf("the CPU quota of the control group that flameox runs in held it back for %s", c.Throttled.Round(time.Microsecond))})
+	}
+	if c.Thermal > 0 {
+		rec.Limitations = append(rec.Limitations, cache.Note{Code: "throttled", Text: fmt.Sprintf("a CPU was slowed down %d times because it was hot", c.Thermal)})
+	}
 	if float64(sure) > worthSaying*float64(c.Wall) {
 		rec.Limitations = append(rec.Limitations, cache.Note{Code: graph.Contended, Text: text})
 	}
@@ -67,5 +73,6 @@ func contentionRows(c *host.Contended) (out []evidence.Resource) {
 	}
 	add("contention.outside_cpu_time", c.Outside)
 	add("contention.steal_time", c.Steal)
+	add("contention.throttled_time", c.Throttled)
 	return out
 }

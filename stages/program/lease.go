@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,7 @@ func (p *Prepared) prepareLeases(ctx context.Context, in *graph.Results, list []
 		}
 		p.leases[l] = prepared
 		for _, e := range prepared.Facts() {
+			e.Note = l.Address() + " " + cmp.Or(e.Note, e.Name) // people know it by its name, and keys do not
 			e.Name = leasePrefix + strconv.Itoa(i+1) + " " + e.Name
 			p.identity.Entries = append(p.identity.Entries, e)
 		}

@@ -23,9 +23,9 @@ type Kind struct{}
 
 // Options of a sampler.
 type Options struct {
-	During   lang.Ref      `arg:"during" kinds:"capture" doc:"the stage whose session it joins" facet:"exempt: the sampler is in the definition of that stage"`
-	Of       lang.Ref      `arg:"of,optional" kinds:"server" doc:"only the processes of this server; without it those of the command and of every server of the session" facet:"exempt: the sampler is in the definition of that stage"`
-	Interval time.Duration `arg:"interval" default:"\"50ms\"" doc:"from 25ms to 10s; without a sampler processes are looked at every 250ms" facet:"exempt: the sampler is in the definition of that stage"`
+	During   lang.Ref      `arg:"during" kinds:"capture" doc:"the stage whose session it joins, and in whose key it is" facet:"definition"`
+	Of       lang.Ref      `arg:"of,optional" kinds:"server" doc:"only the processes of this server; without it those of the command and of every server of the session" facet:"definition"`
+	Interval time.Duration `arg:"interval" default:"\"50ms\"" doc:"from 25ms to 10s; without a sampler processes are looked at every 250ms" facet:"definition"`
 }
 
 // BlockType describes the block.

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 	"github.com/flameox/flameox/graph/facet"
 	"github.com/flameox/flameox/internal/digest"
 	"github.com/flameox/flameox/internal/loopback"
+	"github.com/flameox/flameox/internal/tail"
 	"github.com/flameox/flameox/providers"
 	"github.com/flameox/flameox/stages/kind"
 	"github.com/flameox/flameox/stages/program"
@@ -130,7 +130,7 @@ func (r *process) died(t *graph.Task) string {
 	res := r.proc.Result
 	last := ""
 	if t.Level != cache.Sensitive {
-		last = lastLine(filepath.Join(r.dir, "stderr"))
+		last = lastWords(filepath.Join(r.dir, "stderr"))
 	}
 	if last != "" {
 		last = ": " + last
@@ -315,17 +315,16 @@ func (s *Server) probe(ctx context.Context, base string, at place) error {
 	return nil
 }
 
-// lastLine is the last line of a file that is not blank, of its last 4 KiB.
-func lastLine(path string) string {
+// lastWords is the line of a file that says most of how its program ended.
+func lastWords(path string) string {
 	f, err := os.Open(path)
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > 4096 {
-		f.Seek(-4096, io.SeekEnd)
+	info, err := f.Stat()
+	if err != nil {
+		return ""
 	}
-	b, _ := io.ReadAll(io.LimitReader(f, 4096))
-	lines := bytes.Split(bytes.TrimSpace(b), []byte("\n"))
-	return string(bytes.TrimSpace(lines[len(lines)-1]))
+	return tail.Reason(tail.Lines(f, info.Size()))
 }

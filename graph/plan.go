@@ -384,3 +384,6 @@ func (p *Planner) Current(n *Node) []*cache.Summary {
 	}
 	return nil
 }
+
+// Excluded says whether the selection leaves n out.
+func (p *Planner) Excluded(n *Node) bool { return p.excluded[n] }

@@ -27,6 +27,7 @@ type CheckResult struct {
 	Passed  bool
 	Message string   // why not
 	Missing []string // addresses that have no valid result: a check never passes on missing evidence
+	Left    bool     // what is missing was left out on purpose, so that nothing can be said
 }
 
 // Current are the records that stand for a stage now; empty where it is stale.

@@ -38,6 +38,7 @@ type checkDoc struct {
 	Passed  bool     `json:"passed" doc:"the condition is true"`
 	Message string   `json:"message,omitempty" doc:"why not"`
 	Missing []string `json:"missing,omitempty" doc:"stages without a valid result: a check never passes without its evidence"`
+	Left    bool     `json:"left_out,omitempty" doc:"what is missing was left out with -target or -exclude: the check has neither passed nor failed"`
 }
 
 type applyFailure struct {

@@ -293,7 +293,10 @@ func printReport(c *cli.Context, r *graph.Report, a *assertions, failures []appl
 		}
 	}
 	for _, ch := range a.checks {
-		if !ch.Passed {
+		switch {
+		case ch.Left:
+			fmt.Fprintf(w, "\ncheck %s was not looked at: it needs %s, which is left out\n", ch.Check, ch.Missing[0])
+		case !ch.Passed:
 			fmt.Fprintf(w, "\ncheck %s failed: %s\n", ch.Check, ch.Message)
 		}
 	}
@@ -313,7 +316,7 @@ func printReportJSON(c *cli.Context, r *graph.Report, a *assertions, failures []
 		doc.Outputs = append(doc.Outputs, outputDoc{Name: o.Name, Value: v, Sensitive: o.Sensitive, Missing: o.Missing})
 	}
 	for _, ch := range a.checks {
-		doc.Checks = append(doc.Checks, checkDoc{Check: ch.Check, Passed: ch.Passed, Message: ch.Message, Missing: ch.Missing})
+		doc.Checks = append(doc.Checks, checkDoc{Check: ch.Check, Passed: ch.Passed, Message: ch.Message, Missing: ch.Missing, Left: ch.Left})
 	}
 	b, err := json.Marshal(doc)
 	if err != nil {

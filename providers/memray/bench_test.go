@@ -3,6 +3,7 @@ package memray_test
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -64,6 +65,8 @@ func BenchmarkExtraction(b *testing.B) {
 	}
 	b.SetBytes(in.Artifacts[0].Size)
 	var ours, theirs time.Duration
+	runtime.GC() // the capture was read whole to make its artifact
+	heap := peakHeap()
 	for b.Loop() {
 		at := cpu(b)
 		if out, err := exec.Command(python(b), dir+"/own.py", in.Artifacts[0].Path).CombinedOutput(); err != nil {
@@ -81,7 +84,28 @@ func BenchmarkExtraction(b *testing.B) {
 		}
 		ours += cpu(b) - at
 	}
+	b.ReportMetric(float64(heap())/1e6, "MB-Go-heap")
 	b.ReportMetric(ours.Seconds()/float64(b.N), "cpu-s/op")
 	b.ReportMetric(ours.Seconds()/theirs.Seconds(), "x-memray")
 	b.ReportMetric(float64(in.Artifacts[0].Size)/1e6, "MB/capture")
+}
+
+// peakHeap watches how much memory the Go side holds until what it returns is called.
+func peakHeap() func() uint64 {
+	stop, peak := make(chan struct{}), make(chan uint64)
+	go func() {
+		var most uint64
+		for {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			most = max(most, m.HeapInuse)
+			select {
+			case <-stop:
+				peak <- most
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}()
+	return func() uint64 { close(stop); return <-peak }
 }

@@ -252,6 +252,10 @@ func (at place) read(ctx context.Context, t *graph.Task, p *kind.Project, r prov
 	if res.Cause != "" {
 		return ended(res, "the reader of "+r.Name(), budget, stderr), nil
 	}
+	// What ran has to be what the key says, to the byte.
+	if ran, err := os.ReadFile(script); err != nil || digest.Sum(ran) != digest.Sum(s.Content) {
+		return &cache.Note{Code: "executable_changed", Text: fmt.Sprintf("the collector %s is not what it was when the reader of %s was started", s.Name, r.Name())}, nil
+	}
 	if res.Exit != 0 || res.Signal != "" {
 		out.Failure = how(res, stderr)
 	}

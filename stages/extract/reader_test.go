@@ -43,6 +43,9 @@ print(sys.argv[1:3], sys.flags.isolated, sorted(k for k in os.environ if k not i
 if what == "crash": os.abort()
 if what == "raise": raise ValueError("no such record")
 if what == "hang": time.sleep(600)
+if what == "change":
+    os.chmod(sys.argv[0], 0o600)
+    with open(sys.argv[0], "a") as own: own.write("#")
 if what == "flood":
     while True: print("x" * 1000)
 `
@@ -137,6 +140,7 @@ func TestAReaderThatFailsLeavesAnInvalidAttemptThatSaysWhy(t *testing.T) {
 		{"raise", "failed", "exit status 1, ValueError: no such record", cache.ValidationFailed},
 		{"hang", "worker_timeout", "the reader of scripted ran longer than 1s", cache.ValidationError},
 		{"flood", "worker_output_limit", "the reader of scripted was ended", cache.ValidationError},
+		{"change", "executable_changed", "the collector reader.py is not what it was", cache.ValidationError},
 	} {
 		t.Run(c.content, func(t *testing.T) {
 			budget := evidence.DefaultBudget()

@@ -25,7 +25,7 @@ import (
 
 // scripted is a Reader whose library is a module of Python's own, so that every interpreter has it, and whose script does what a payload
 // says: real processes with the faults that a library can have.
-type scripted struct{ library string }
+type scripted struct{ module string }
 
 const script = `import json, os, sys, time
 if sys.argv[1] == "probe":
@@ -55,7 +55,7 @@ func (scripted) Version() int { return 1 }
 func (scripted) Doc() string  { return "A reader of the test." }
 
 func (s scripted) Script() providers.Script {
-	return providers.Script{Collector: providers.Collector{Name: "reader.py", Content: []byte(strings.ReplaceAll(script, "LIBRARY", s.library))}, Library: s.library, Flags: []string{"-I"}}
+	return providers.Script{Collector: providers.Collector{Name: "reader.py", Content: []byte(strings.ReplaceAll(script, "LIBRARY", s.module))}, Library: s.module, Flags: []string{"-I"}}
 }
 func (scripted) Interpreter(argv []string, _ any) (string, error) { return argv[0], nil }
 func (s scripted) Probe(argv []string) ([]string, error) {
@@ -192,14 +192,14 @@ func TestACaptureIsBlockedWhereItsReaderIsMissingOrAnother(t *testing.T) {
 		t.Errorf("asked again: %+v, %v", again, err)
 	}
 	for name, c := range map[string]struct {
-		library, why string
-		env          map[string]string
+		module, why string
+		env         map[string]string
 	}{
 		"missing":           {"no_such_library", "has no no_such_library", nil},
 		"another version":   {"json", "would load json 0.0", map[string]string{"PYTHONPATH": filepath.Dir(other)}},
 		"a broken start-up": {"json", "failed", map[string]string{"PYTHONHOME": "/gone"}},
 	} {
-		_, err := require(c.library, c.env)
+		_, err := require(c.module, c.env)
 		var blocked *graph.BlockedError
 		if !errors.As(err, &blocked) || !strings.Contains(blocked.Why, c.why) {
 			t.Errorf("%s: %v", name, err)

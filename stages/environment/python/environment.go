@@ -153,7 +153,7 @@ func (e *Environment) facts(lock *pylock.Lock, python *Interpreter, trees []dige
 	}
 	f.AddNote("python.interpreter", python.Digest.String(), python.Path)
 	if !python.LibraryDigest.IsZero() {
-		f.AddNote("python.library", python.LibraryDigest.String(), python.Library)
+		f.AddNote("python.shared", python.LibraryDigest.String(), python.Library)
 	}
 	f.Add("python.version", python.Implementation+" "+python.Version)
 	f.Add("python.platform", python.Platform)

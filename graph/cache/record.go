@@ -132,6 +132,13 @@ type Record struct {
 // Valid says whether the record may be reused.
 func (r *Record) Valid() bool { return r.Validation == ValidationPassed }
 
+// Fail makes the attempt invalid, for one more reason, and returns the record.
+func (r *Record) Fail(code, text string) *Record {
+	r.Validation = ValidationFailed
+	r.Invalid = append(r.Invalid, Note{Code: code, Text: text})
+	return r
+}
+
 // Link says which extraction holds the evidence of a run. The newest link of a (Run, Provider) wins.
 type Link struct {
 	Run        string `json:"run"`        // of the capture or the import

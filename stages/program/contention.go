@@ -48,7 +48,7 @@ func noteContention(rec *cache.Record, n *graph.Node, c *host.Contended) {
 		text += fmt.Sprintf("; %s of it was taken by the hypervisor", c.Steal.Round(time.Millisecond))
 	}
 	if share := float64(sure) / (float64(c.Wall) * float64(max(1, c.CPUs))); n.MaxContention > 0 && share > n.MaxContention {
-		invalid(rec, graph.Contended, fmt.Sprintf("%s, more than max_contention = %g%%", text, 100*n.MaxContention))
+		rec.Fail(graph.Contended, fmt.Sprintf("%s, more than max_contention = %g%%", text, 100*n.MaxContention))
 		return
 	}
 	if c.Throttled > 0 {

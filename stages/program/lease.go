@@ -74,10 +74,10 @@ func (p *Prepared) startLeases(ctx context.Context, t *graph.Task, rec *cache.Re
 		switch {
 		case ctx.Err() != nil:
 			rec.Execution = cache.ExecutionCancelled
-			invalid(rec, "cancelled", "flameox was interrupted while "+l.Address()+" was started")
+			rec.Fail("cancelled", "flameox was interrupted while "+l.Address()+" was started")
 			return s, nil
 		case errors.As(err, &cannot):
-			invalid(rec, "server_"+cannot.Code, l.Address()+": "+cannot.Text)
+			rec.Fail("server_"+cannot.Code, l.Address()+": "+cannot.Text)
 			return s, nil
 		case err != nil:
 			return s, err

@@ -88,7 +88,7 @@ func refuse(rec *cache.Record, r *broker.Refusal) {
 	} else {
 		rec.Capture = cache.CaptureQuarantined
 	}
-	invalid(rec, string(r.Code), r.Error())
+	rec.Fail(string(r.Code), r.Error())
 }
 
 // PutFile stores one output while the boundary watches that it does not change.
@@ -110,7 +110,7 @@ func relabel(rec *cache.Record, d providers.DeclaredOutput) {
 	}
 	if d.Required {
 		rec.Capture = cache.CapturePartial
-		invalid(rec, string(broker.RefusedMissing), "the program was not started, so "+string(d.Stream)+" is missing")
+		rec.Fail(string(broker.RefusedMissing), "the program was not started, so "+string(d.Stream)+" is missing")
 	}
 }
 

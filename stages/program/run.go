@@ -98,7 +98,7 @@ func (p *Prepared) runBeside(ctx context.Context, t *graph.Task, rec *cache.Reco
 		side.contended = contention()
 	}
 	if err != nil {
-		invalid(rec, "not_started", err.Error())
+		rec.Fail("not_started", err.Error())
 		return nil, nil
 	}
 	if leaseEnded && res.Cause == broker.CauseCancelled {
@@ -112,15 +112,15 @@ func (p *Prepared) runBeside(ctx context.Context, t *graph.Task, rec *cache.Reco
 		return nil, err
 	}
 	if changed := p.changed(); changed != "" {
-		invalid(rec, "inputs_changed_during_run", changed+" changed while the program ran")
+		rec.Fail("inputs_changed_during_run", changed+" changed while the program ran")
 		return res, nil
 	}
 	if changed := p.listChanged(ctx); changed != "" {
-		invalid(rec, "inputs_changed_during_run", changed+" began or ceased to be an input while the program ran")
+		rec.Fail("inputs_changed_during_run", changed+" began or ceased to be an input while the program ran")
 		return res, nil
 	}
 	if err := p.verifyPrograms(ctx); err != nil {
-		invalid(rec, "executable_changed", err.Error())
+		rec.Fail("executable_changed", err.Error())
 	}
 	return res, nil
 }
@@ -158,12 +158,6 @@ func moved(err error) error {
 	return err
 }
 
-func invalid(rec *cache.Record, code, text string) *cache.Record {
-	rec.Validation = cache.ValidationFailed
-	rec.Invalid = append(rec.Invalid, cache.Note{Code: code, Text: text})
-	return rec
-}
-
 // finish turns what the broker saw into the record's states.
 func (p *Prepared) finish(rec *cache.Record, res *broker.Result) {
 	rec.Started, rec.WallNS = res.Started.UTC(), res.Wall.Nanoseconds()
@@ -175,21 +169,21 @@ func (p *Prepared) finish(rec *cache.Record, res *broker.Result) {
 	switch {
 	case res.Cause == broker.CauseTimeout:
 		rec.Execution = cache.ExecutionTimedOut
-		invalid(rec, "timeout", fmt.Sprintf("it ran longer than timeout = %s and was ended", p.program.Timeout))
+		rec.Fail("timeout", fmt.Sprintf("it ran longer than timeout = %s and was ended", p.program.Timeout))
 	case res.Cause == broker.CauseCancelled:
 		rec.Execution = cache.ExecutionCancelled
-		invalid(rec, "cancelled", "flameox was interrupted and ended it")
+		rec.Fail("cancelled", "flameox was interrupted and ended it")
 	case res.Cause == causeLeaseEnded: // the lease says why
 	case res.Cause == broker.CauseOutputLimit:
-		invalid(rec, "output_limit", fmt.Sprintf("it wrote more than output_limit = %d bytes to its standard streams and was ended", p.program.OutputLimit))
+		rec.Fail("output_limit", fmt.Sprintf("it wrote more than output_limit = %d bytes to its standard streams and was ended", p.program.OutputLimit))
 	case res.Cause == broker.CauseMemoryLimit:
-		invalid(rec, "memory_limit", fmt.Sprintf("its processes used more than memory_limit = %d bytes and were ended", p.program.MemoryLimit))
+		rec.Fail("memory_limit", fmt.Sprintf("its processes used more than memory_limit = %d bytes and were ended", p.program.MemoryLimit))
 	case res.Cause == broker.CauseStorageReserve:
-		invalid(rec, "storage_reserve", "the disk was nearly full, so it was ended; free some space or move the store")
+		rec.Fail("storage_reserve", "the disk was nearly full, so it was ended; free some space or move the store")
 	case !expected && res.Signal != "":
-		invalid(rec, "signal", "it was killed by "+res.Signal)
+		rec.Fail("signal", "it was killed by "+res.Signal)
 	case !expected:
-		invalid(rec, "exit", fmt.Sprintf("it exited %d; expect_exit = %v", res.Exit, p.program.ExpectExit))
+		rec.Fail("exit", fmt.Sprintf("it exited %d; expect_exit = %v", res.Exit, p.program.ExpectExit))
 	default:
 		rec.Execution = cache.ExecutionSucceeded
 	}
@@ -308,7 +302,7 @@ func SnapshotTree(t *graph.Task, rec *cache.Record, patterns []broker.Pattern) (
 	files, refusals := broker.Snapshot(t.Out(), patterns, broker.Limits{})
 	for _, r := range refusals {
 		rec.Capture = cache.CaptureQuarantined
-		invalid(rec, string(r.Code), r.Error())
+		rec.Fail(string(r.Code), r.Error())
 	}
 	if !rec.Valid() {
 		return nil, nil
@@ -322,7 +316,7 @@ func SnapshotTree(t *graph.Task, rec *cache.Record, patterns []broker.Pattern) (
 			var refusal *broker.Refusal
 			if errors.As(err, &refusal) {
 				rec.Capture = cache.CaptureQuarantined
-				invalid(rec, string(refusal.Code), refusal.Error())
+				rec.Fail(string(refusal.Code), refusal.Error())
 				return nil, nil
 			}
 			return nil, fmt.Errorf("keep output %s: %w", f.Path, err)

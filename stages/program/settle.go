@@ -37,7 +37,7 @@ func (p *Prepared) settle(ctx context.Context, t *graph.Task, rec *cache.Record)
 	dir := filepath.Join(p.program.project.Root, filepath.FromSlash(p.program.Dir))
 	start, err = broker.Resolve(broker.Env{Path: p.program.Host.Path, Dir: dir, Digest: p.program.digestFile}, place.Programs[p.own])
 	if err != nil {
-		invalid(rec, "environment", err.Error())
+		rec.Fail("environment", err.Error())
 		return nil, nil, nil
 	}
 	for i, link := range start.Chain {
@@ -52,8 +52,8 @@ func (p *Prepared) settle(ctx context.Context, t *graph.Task, rec *cache.Record)
 func unsettled(ctx context.Context, rec *cache.Record, what string, err error) {
 	if ctx.Err() != nil {
 		rec.Execution = cache.ExecutionCancelled
-		invalid(rec, "cancelled", "flameox was interrupted while the "+what+" was made ready")
+		rec.Fail("cancelled", "flameox was interrupted while the "+what+" was made ready")
 		return
 	}
-	invalid(rec, what, err.Error())
+	rec.Fail(what, err.Error())
 }

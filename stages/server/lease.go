@@ -184,7 +184,7 @@ func (l *lease) Release(t *graph.Task, rec *cache.Record) (kind.Sampled, error) 
 	default:
 	}
 	if changed := l.p.program.Changed(context.Background()); changed != "" {
-		invalid(rec, "inputs_changed_during_run", changed+" while "+l.p.server.address+" ran")
+		rec.Fail("inputs_changed_during_run", changed+" while "+l.p.server.address+" ran")
 	}
 	sampled := kind.Sampled{}
 	if !l.shared {
@@ -229,11 +229,6 @@ func (l *lease) keepLogs(t *graph.Task, rec *cache.Record) error {
 	return nil
 }
 
-func invalid(rec *cache.Record, code, text string) {
-	rec.Validation = cache.ValidationFailed
-	rec.Invalid = append(rec.Invalid, cache.Note{Code: code, Text: text})
-}
-
 // existing is the lease on a server that is not ours.
 type existing struct {
 	*prepared
@@ -259,7 +254,7 @@ func (e *existing) Release(_ *graph.Task, rec *cache.Record) (kind.Sampled, erro
 		" was not started by flameox: what it is, and what else it did, is not known, so this is exploratory"})
 	var refused *loopback.Error
 	if err := loopback.Connect(context.Background(), e.hostport()); rec.Valid() && errors.As(err, &refused) && refused.Kind == loopback.Refused {
-		invalid(rec, "server_ended", e.server.address+" ended while it was measured: nothing listens at "+e.hostport()+" any more")
+		rec.Fail("server_ended", e.server.address+" ended while it was measured: nothing listens at "+e.hostport()+" any more")
 	}
 	return kind.Sampled{}, nil
 }

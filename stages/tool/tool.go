@@ -190,16 +190,10 @@ func (t *Tool) make(ctx context.Context, task *graph.Task) (*cache.Record, error
 		return rec, nil
 	case ctx.Err() != nil:
 		rec.Execution = cache.ExecutionCancelled
-		return invalid(rec, "cancelled", "flameox was interrupted; what was downloaded is kept, and the next apply goes on from there"), nil
+		return rec.Fail("cancelled", "flameox was interrupted; what was downloaded is kept, and the next apply goes on from there"), nil
 	case errors.As(err, &wrong):
 		rec.Outputs, rec.Execution, rec.Capture = nil, cache.ExecutionFailed, cache.CaptureFailed
-		return invalid(rec, "tool_"+string(wrong.Kind), wrong.Error()), nil
+		return rec.Fail("tool_"+string(wrong.Kind), wrong.Error()), nil
 	}
 	return nil, err
-}
-
-func invalid(rec *cache.Record, code, text string) *cache.Record {
-	rec.Validation = cache.ValidationFailed
-	rec.Invalid = append(rec.Invalid, cache.Note{Code: code, Text: text})
-	return rec
 }

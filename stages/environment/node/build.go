@@ -14,7 +14,6 @@ import (
 
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/cache"
-	"github.com/flameox/flameox/graph/cas"
 	"github.com/flameox/flameox/internal/digest"
 	"github.com/flameox/flameox/stages/environment/managed"
 )
@@ -50,20 +49,12 @@ func (e *Environment) Ready(ctx context.Context, t *graph.Task, d *managed.Descr
 	return e.place(ctx, t, d, w, root)
 }
 
-// packages is the tree that the newest valid run of the stage left. It is looked up by key: nothing else of the run matters.
+// packages is the tree that the newest valid run of the stage left.
 func (e *Environment) packages(t *graph.Task, d *managed.Description) (none digest.Digest, err error) {
-	recs := t.Store.Cache.Lookup(d.Manifest.Key())
-	for i := len(recs) - 1; i >= 0; i-- {
-		if !recs[i].Valid() {
-			continue
-		}
-		for _, o := range recs[i].Outputs {
-			if o.Tree && o.Name == packagesName && t.Store.CAS.CheckTree(o.Digest) == cas.Present {
-				return o.Digest, nil
-			}
-		}
+	if d, ok := managed.Kept(t, d.Manifest.Key(), packagesName); ok {
+		return d, nil
 	}
-	return none, &StepError{"build " + e.Address, "its packages are not in the store; run it first: flameox apply -target=" + e.Address}
+	return none, &managed.StepError{What: "build " + e.Address, Detail: "its packages are not in the store; run it first: flameox apply -target=" + e.Address}
 }
 
 // place makes the environment stand and says where.

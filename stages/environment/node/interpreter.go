@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"sort"
 	"strings"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/flameox/flameox/graph/broker"
 	"github.com/flameox/flameox/internal/digest"
 	"github.com/flameox/flameox/internal/vfs"
+	"github.com/flameox/flameox/stages/environment/managed"
 )
 
 // Interpreter is a base interpreter: no shim.
@@ -88,14 +88,14 @@ func (e *Environment) ask(ctx context.Context, exe *broker.Executable) (*Interpr
 	}
 	out, errs := filepath.Join(tmp, "stdout"), filepath.Join(tmp, "stderr")
 	res, err := e.project.Store.Broker.Run(ctx, broker.Command{
-		Argv: []string{exe.Path, "-e", probe}, Executable: exe, Dir: e.dir(), Env: list(vars), Mark: e.project.Store.Broker.Mark("probe"),
+		Argv: []string{exe.Path, "-e", probe}, Executable: exe, Dir: e.dir(), Env: managed.Variables(vars), Mark: e.project.Store.Broker.Mark("probe"),
 		Stdout: out, Stderr: errs, Timeout: probeTimeout, OutputLimit: probeOutput,
 	})
 	if err != nil {
 		return nil, err
 	}
 	if res.Exit != 0 || res.Cause != "" {
-		return nil, fmt.Errorf("asked for its version, it ended with %s%s", ending(res), lastLine(errs))
+		return nil, fmt.Errorf("asked for its version, it ended with %s%s", managed.Ending(res), lastLine(errs))
 	}
 	text, err := os.ReadFile(out)
 	if err != nil {
@@ -153,26 +153,6 @@ func (e *Environment) remember(m map[string]*Interpreter, found *Interpreter) {
 	if b, err := json.Marshal(m); err == nil {
 		vfs.WriteFile(e.project.Store.CAS.FS(), e.memoPath(), b, 0o644, false)
 	}
-}
-
-// list is an environment, sorted.
-func list(vars map[string]string) []string {
-	out := make([]string, 0, len(vars))
-	for name, v := range vars {
-		out = append(out, name+"="+v)
-	}
-	sort.Strings(out)
-	return out
-}
-
-func ending(res *broker.Result) string {
-	switch {
-	case res.Cause != "":
-		return res.Cause
-	case res.Signal != "":
-		return res.Signal
-	}
-	return fmt.Sprintf("exit status %d", res.Exit)
 }
 
 // lastLine is the last line that says an error, or the last at all, as a clause; without what a URL says of its user.

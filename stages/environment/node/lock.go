@@ -12,6 +12,7 @@ import (
 
 	"github.com/flameox/flameox/graph/broker"
 	"github.com/flameox/flameox/internal/vfs"
+	"github.com/flameox/flameox/stages/environment/managed"
 	"github.com/flameox/flameox/stages/environment/pins"
 )
 
@@ -125,13 +126,13 @@ func (e *Environment) resolve(ctx context.Context, src []byte) (text []byte, too
 		out := filepath.Join(tmp, "npm.log")
 		b := e.project.Store.Broker
 		res, err := b.Run(ctx, broker.Command{
-			Argv: append([]string{node.Path, npm}, args...), Dir: dir, Env: list(vars), Mark: b.Mark("lock"), Stdout: out, Stderr: out, Timeout: stepTimeout, OutputLimit: 16 << 20,
+			Argv: append([]string{node.Path, npm}, args...), Dir: dir, Env: managed.Variables(vars), Mark: b.Mark("lock"), Stdout: out, Stderr: out, Timeout: stepTimeout, OutputLimit: 16 << 20,
 		})
 		if err != nil {
 			return "", cannot(err)
 		}
 		if res.Exit != 0 || res.Cause != "" {
-			return "", cannot(errors.New(explain(out, ending(res))))
+			return "", cannot(errors.New(explain(out, managed.Ending(res))))
 		}
 		said, err := os.ReadFile(out)
 		return strings.TrimSpace(string(said)), err

@@ -10,17 +10,10 @@ import (
 
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/broker"
+	"github.com/flameox/flameox/stages/environment/managed"
 )
 
 const stepTimeout = 30 * time.Minute
-
-// StepError is a step of building that failed.
-type StepError struct {
-	What   string // "fetch the packages"
-	Detail string
-}
-
-func (e *StepError) Error() string { return "could not " + e.What + ": " + e.Detail }
 
 // workshop is what npm is run in.
 type workshop struct {
@@ -36,7 +29,7 @@ type workshop struct {
 func (e *Environment) workshop(t *graph.Task, node *Interpreter) (*workshop, error) {
 	npm, err := e.npm(node)
 	if err != nil {
-		return nil, &StepError{"build " + e.Address, err.Error()}
+		return nil, &managed.StepError{What: "build " + e.Address, Detail: err.Error()}
 	}
 	w := &workshop{t: t, dir: filepath.Join(t.Dir, "environment"), node: node.Path, npm: npm}
 	w.path = filepath.Dir(node.Path) + string(filepath.ListSeparator) + e.search
@@ -66,17 +59,17 @@ func (w *workshop) run(ctx context.Context, what, dir string, args []string, var
 		}
 	}
 	res, err := w.t.Store.Broker.Run(ctx, broker.Command{
-		Argv: append(append([]string{w.node, w.npm}, args...), quiet...), Dir: dir, Env: list(all), Mark: w.t.Mark,
+		Argv: append(append([]string{w.node, w.npm}, args...), quiet...), Dir: dir, Env: managed.Variables(all), Mark: w.t.Mark,
 		Stdout: out, Stderr: out, Timeout: stepTimeout, OutputLimit: 16 << 20, Staging: w.dir,
 	})
 	if err != nil {
-		return nil, &StepError{what, err.Error()}
+		return nil, &managed.StepError{What: what, Detail: err.Error()}
 	}
 	if ctx.Err() != nil {
 		return res, ctx.Err()
 	}
 	if res.Cause != "" || res.Signal != "" || res.Exit != 0 {
-		return res, &StepError{what, explain(out, ending(res))}
+		return res, &managed.StepError{What: what, Detail: explain(out, managed.Ending(res))}
 	}
 	return res, nil
 }

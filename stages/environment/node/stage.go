@@ -62,16 +62,16 @@ func (e *Environment) make(ctx context.Context, t *graph.Task, d *managed.Descri
 	if err == nil && !e.o.Scripts {
 		rec.Limitations = append(rec.Limitations, unrun(what.lock)...)
 	}
-	var failed *StepError
+	var failed *managed.StepError
 	switch {
 	case err == nil:
 		return rec, nil
 	case ctx.Err() != nil:
 		rec.Execution = cache.ExecutionCancelled
-		return invalid(rec, "cancelled", "flameox was interrupted and ended it"), nil
+		return rec.Fail("cancelled", "flameox was interrupted and ended it"), nil
 	case errors.As(err, &failed):
 		rec.Execution, rec.Capture = cache.ExecutionFailed, cache.CaptureFailed
-		return invalid(rec, "environment", failed.Error()), nil
+		return rec.Fail("environment", failed.Error()), nil
 	}
 	return nil, err
 }
@@ -88,12 +88,6 @@ func unrun(l *Lock) []cache.Note {
 		return nil
 	}
 	return []cache.Note{{Code: "scripts_not_run", Text: "the lifecycle scripts of " + strings.Join(with, ", ") + " did not run; scripts = true runs them"}}
-}
-
-func invalid(rec *cache.Record, code, text string) *cache.Record {
-	rec.Validation = cache.ValidationFailed
-	rec.Invalid = append(rec.Invalid, cache.Note{Code: code, Text: text})
-	return rec
 }
 
 // fetch brings the locked tarballs into the store: the only step that may use a network. npm fetches what this platform needs.
@@ -113,7 +107,7 @@ func (e *Environment) fetch(ctx context.Context, w *workshop, d *description, re
 	}
 	args := []string{"ci", "--ignore-scripts", "--cache", store}
 	vars := e.reach()
-	for _, v := range list(vars) {
+	for _, v := range managed.Variables(vars) {
 		rec.Env = append(rec.Env, shown(v))
 	}
 	rec.Argv = append([]string{w.node, w.npm}, args...)
@@ -167,7 +161,7 @@ func keep(t *graph.Task, store string, l *Lock) (root digest.Digest, size int64,
 			continue
 		}
 		if err != nil {
-			return root, 0, &StepError{"keep the packages", fmt.Sprintf("npm did not fetch %s %s", p.Name(), p.Version)}
+			return root, 0, &managed.StepError{What: "keep the packages", Detail: fmt.Sprintf("npm did not fetch %s %s", p.Name(), p.Version)}
 		}
 		h := sha512.New()
 		sum, n, err := t.Batch.Put(io.TeeReader(f, h))
@@ -176,7 +170,7 @@ func keep(t *graph.Task, store string, l *Lock) (root digest.Digest, size int64,
 			return root, 0, fmt.Errorf("keep the package %s: %w", p.Name(), err)
 		}
 		if hex.EncodeToString(h.Sum(nil)) != p.SHA512 {
-			return root, 0, &StepError{"keep the packages", fmt.Sprintf("%s %s has a hash that is not locked", p.Name(), p.Version)}
+			return root, 0, &managed.StepError{What: "keep the packages", Detail: fmt.Sprintf("%s %s has a hash that is not locked", p.Name(), p.Version)}
 		}
 		name := strings.ReplaceAll(strings.TrimPrefix(p.Name(), "@"), "/", "+")
 		tree = append(tree, cas.File{Path: fmt.Sprintf("%s-%s-%s.tgz", name, strings.ReplaceAll(p.Version, "/", "+"), p.SHA512[:12]), Digest: sum, Size: n})

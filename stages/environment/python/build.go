@@ -12,7 +12,6 @@ import (
 
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/cache"
-	"github.com/flameox/flameox/graph/cas"
 	"github.com/flameox/flameox/internal/digest"
 	"github.com/flameox/flameox/internal/pylock"
 	"github.com/flameox/flameox/stages/environment/managed"
@@ -34,20 +33,12 @@ func (e *Environment) Ready(ctx context.Context, t *graph.Task, d *managed.Descr
 	return e.place(ctx, t, d, w, wheels)
 }
 
-// wheels is the tree that the newest valid run of the stage left. It is looked up by key: nothing else of the run matters.
+// wheels is the tree that the newest valid run of the stage left.
 func (e *Environment) wheels(t *graph.Task, d *managed.Description) (none digest.Digest, err error) {
-	recs := t.Store.Cache.Lookup(d.Manifest.Key())
-	for i := len(recs) - 1; i >= 0; i-- {
-		if !recs[i].Valid() {
-			continue
-		}
-		for _, o := range recs[i].Outputs {
-			if o.Tree && o.Name == wheelsName && t.Store.CAS.CheckTree(o.Digest) == cas.Present {
-				return o.Digest, nil
-			}
-		}
+	if d, ok := managed.Kept(t, d.Manifest.Key(), wheelsName); ok {
+		return d, nil
 	}
-	return none, &StepError{"build " + e.Address, "its wheels are not in the store; run it first: flameox apply -target=" + e.Address}
+	return none, &managed.StepError{What: "build " + e.Address, Detail: "its wheels are not in the store; run it first: flameox apply -target=" + e.Address}
 }
 
 // place makes the environment stand and says where.
@@ -122,7 +113,7 @@ func requirements(t *graph.Task, locked digest.Digest, built []digest.Digest) (l
 			return nil, err
 		}
 		if i > 0 && len(more) == 0 {
-			return nil, &StepError{"install the wheels", "a build that install names left no *.whl file"}
+			return nil, &managed.StepError{What: "install the wheels", Detail: "a build that install names left no *.whl file"}
 		}
 		if wheels, err = take(wheels, more, i > 0); err != nil {
 			return nil, err
@@ -150,7 +141,7 @@ func take(wheels, more []wheel, built bool) ([]wheel, error) {
 		case i < 0 || !built:
 			wheels = append(wheels, w)
 		case wheels[i].built:
-			return nil, &StepError{"install the wheels", "the builds that install names leave two wheels of " + w.name + "; let one of them leave it"}
+			return nil, &managed.StepError{What: "install the wheels", Detail: "the builds that install names leave two wheels of " + w.name + "; let one of them leave it"}
 		default:
 			wheels[i] = w
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/flameox/flameox/internal/digest"
 	"github.com/flameox/flameox/internal/pylock"
 	"github.com/flameox/flameox/internal/vfs"
+	"github.com/flameox/flameox/stages/environment/managed"
 	"github.com/flameox/flameox/stages/environment/pins"
 )
 
@@ -169,7 +170,7 @@ func (c *compiler) run(ctx context.Context, argv []string) ([]byte, error) {
 	vars["PIP_DISABLE_PIP_VERSION_CHECK"], vars["PIP_NO_INPUT"], vars["PATH"] = "1", "1", c.e.search
 	b := c.e.project.Store.Broker
 	res, err := b.Run(ctx, broker.Command{
-		Argv: argv, Dir: c.e.dir(), Env: list(vars), Mark: b.Mark("lock"), Stdout: out, Stderr: out, Timeout: stepTimeout, OutputLimit: 16 << 20,
+		Argv: argv, Dir: c.e.dir(), Env: managed.Variables(vars), Mark: b.Mark("lock"), Stdout: out, Stderr: out, Timeout: stepTimeout, OutputLimit: 16 << 20,
 	})
 	if err != nil {
 		return nil, err
@@ -179,7 +180,7 @@ func (c *compiler) run(ctx context.Context, argv []string) ([]byte, error) {
 		if c.old != nil {
 			hint = "; the versions that are locked now may not fit any more: -upgrade lets them change"
 		}
-		return nil, fmt.Errorf("make the lock %s: %s%s", c.e.o.Requirements, explain(out, argv[0], ending(res)), hint)
+		return nil, fmt.Errorf("make the lock %s: %s%s", c.e.o.Requirements, explain(out, argv[0], managed.Ending(res)), hint)
 	}
 	return os.ReadFile(out)
 }

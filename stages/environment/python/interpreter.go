@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"sort"
 	"strings"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/flameox/flameox/graph/broker"
 	"github.com/flameox/flameox/internal/digest"
 	"github.com/flameox/flameox/internal/vfs"
+	"github.com/flameox/flameox/stages/environment/managed"
 )
 
 // Interpreter is a base interpreter: no shim, no virtual environment.
@@ -175,7 +175,7 @@ func (e *Environment) ask(ctx context.Context, exe *broker.Executable) (*answer,
 	}
 	out, errs := filepath.Join(tmp, "stdout"), filepath.Join(tmp, "stderr")
 	res, err := e.project.Store.Broker.Run(ctx, broker.Command{
-		Argv: []string{exe.Path, "-I", "-S", "-c", probe}, Executable: exe, Dir: e.dir(), Env: list(vars),
+		Argv: []string{exe.Path, "-I", "-S", "-c", probe}, Executable: exe, Dir: e.dir(), Env: managed.Variables(vars),
 		Mark:   e.project.Store.Broker.Mark("probe"),
 		Stdout: out, Stderr: errs, Timeout: probeTimeout, OutputLimit: probeOutput,
 	})
@@ -183,7 +183,7 @@ func (e *Environment) ask(ctx context.Context, exe *broker.Executable) (*answer,
 		return nil, err
 	}
 	if res.Exit != 0 || res.Cause != "" {
-		return nil, fmt.Errorf("asked for its version, it ended with %s%s", ending(res), lastLine(errs))
+		return nil, fmt.Errorf("asked for its version, it ended with %s%s", managed.Ending(res), lastLine(errs))
 	}
 	text, err := os.ReadFile(out)
 	if err != nil {
@@ -226,14 +226,4 @@ func (e *Environment) remember(m map[string]*Interpreter) {
 	if b, err := json.Marshal(m); err == nil {
 		vfs.WriteFile(e.project.Store.CAS.FS(), e.memoPath(), b, 0o644, false)
 	}
-}
-
-// list is an environment, sorted.
-func list(vars map[string]string) []string {
-	out := make([]string, 0, len(vars))
-	for name, v := range vars {
-		out = append(out, name+"="+v)
-	}
-	sort.Strings(out)
-	return out
 }

@@ -56,24 +56,18 @@ func (e *Environment) make(ctx context.Context, t *graph.Task, d *managed.Descri
 	} else if n := len(w.written()); n > 0 {
 		rec.Outputs = append(rec.Outputs, cache.Output{Name: logName, Role: logName, MediaType: "text/plain; charset=utf-8", Digest: sum, Size: int64(n)})
 	}
-	var failed *StepError
+	var failed *managed.StepError
 	switch {
 	case err == nil:
 		return rec, nil
 	case ctx.Err() != nil:
 		rec.Execution = cache.ExecutionCancelled
-		return invalid(rec, "cancelled", "flameox was interrupted and ended it"), nil
+		return rec.Fail("cancelled", "flameox was interrupted and ended it"), nil
 	case errors.As(err, &failed):
 		rec.Execution, rec.Capture = cache.ExecutionFailed, cache.CaptureFailed
-		return invalid(rec, "environment", failed.Error()), nil
+		return rec.Fail("environment", failed.Error()), nil
 	}
 	return nil, err
-}
-
-func invalid(rec *cache.Record, code, text string) *cache.Record {
-	rec.Validation = cache.ValidationFailed
-	rec.Invalid = append(rec.Invalid, cache.Note{Code: code, Text: text})
-	return rec
 }
 
 // fetch brings the locked wheels into the store: the only step that may use a network.
@@ -97,7 +91,7 @@ func (e *Environment) fetch(ctx context.Context, w *workshop, d *description, re
 		}
 	}
 	vars := w.vars(e.reach())
-	for _, v := range list(vars) {
+	for _, v := range managed.Variables(vars) {
 		rec.Env = append(rec.Env, redact(v))
 	}
 	for _, a := range argv {
@@ -158,13 +152,13 @@ func (e *Environment) reach() map[string]string {
 func keep(t *graph.Task, dir string, d *description) (root digest.Digest, size int64, err error) {
 	files, refusals := broker.Snapshot(dir, []broker.Pattern{{Glob: "*", Required: true}}, broker.Limits{})
 	for _, r := range refusals {
-		return root, 0, &StepError{"keep the wheels", r.Error()}
+		return root, 0, &managed.StepError{What: "keep the wheels", Detail: r.Error()}
 	}
 	var tree []cas.File
 	for i := range files {
 		f := &files[i]
 		if !strings.HasSuffix(f.Path, ".whl") {
-			return root, 0, &StepError{"keep the wheels", f.Path + " is no wheel"}
+			return root, 0, &managed.StepError{What: "keep the wheels", Detail: f.Path + " is no wheel"}
 		}
 		var sum digest.Digest
 		var n int64
@@ -175,7 +169,7 @@ func keep(t *graph.Task, dir string, d *description) (root digest.Digest, size i
 			return root, 0, fmt.Errorf("keep the wheel %s: %w", f.Path, err)
 		}
 		if ok, known := d.lock.Allows(sum); known && !ok {
-			return root, 0, &StepError{"keep the wheels", fmt.Sprintf("%s has the hash sha256:%s, which is not locked", f.Path, sum)}
+			return root, 0, &managed.StepError{What: "keep the wheels", Detail: fmt.Sprintf("%s has the hash sha256:%s, which is not locked", f.Path, sum)}
 		}
 		tree = append(tree, cas.File{Path: f.Path, Digest: sum, Size: n})
 		size += n

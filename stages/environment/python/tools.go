@@ -11,6 +11,7 @@ import (
 
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/broker"
+	"github.com/flameox/flameox/stages/environment/managed"
 )
 
 // network are the caller's variables by which pip finds an index and gets there. They are passed on to the one step that may use a
@@ -58,42 +59,24 @@ func (w *workshop) vars(more map[string]string) map[string]string {
 	return v
 }
 
-// StepError is a tool that failed.
-type StepError struct {
-	What   string // "fetch the wheels"
-	Detail string
-}
-
-func (e *StepError) Error() string { return "could not " + e.What + ": " + e.Detail }
-
 // run runs one tool. tolerate is an exit status beside 0 that is no failure.
 func (w *workshop) run(ctx context.Context, what string, argv []string, vars map[string]string, tolerate int) (*broker.Result, error) {
 	w.steps++
 	out := filepath.Join(w.dir, fmt.Sprintf("step-%d.log", w.steps))
 	w.log = append(w.log, out)
 	res, err := w.t.Store.Broker.Run(ctx, broker.Command{
-		Argv: argv, Dir: w.dir, Env: list(vars), Mark: w.t.Mark, Stdout: out, Stderr: out, Timeout: stepTimeout, OutputLimit: 16 << 20, Staging: w.dir,
+		Argv: argv, Dir: w.dir, Env: managed.Variables(vars), Mark: w.t.Mark, Stdout: out, Stderr: out, Timeout: stepTimeout, OutputLimit: 16 << 20, Staging: w.dir,
 	})
 	if err != nil {
-		return nil, &StepError{what, err.Error()}
+		return nil, &managed.StepError{What: what, Detail: err.Error()}
 	}
 	if ctx.Err() != nil {
 		return res, ctx.Err()
 	}
 	if res.Cause != "" || res.Signal != "" || res.Exit != 0 && res.Exit != tolerate {
-		return res, &StepError{what, explain(out, argv[0], ending(res))}
+		return res, &managed.StepError{What: what, Detail: explain(out, argv[0], managed.Ending(res))}
 	}
 	return res, nil
-}
-
-func ending(res *broker.Result) string {
-	switch {
-	case res.Cause != "":
-		return res.Cause
-	case res.Signal != "":
-		return res.Signal
-	}
-	return fmt.Sprintf("exit status %d", res.Exit)
 }
 
 // explain says why a tool failed, and what to do where that is known.

@@ -154,7 +154,7 @@ func FuzzLoad(f *testing.F) {
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, src string) {
 		if err := os.WriteFile(filepath.Join(dir, "flameox.hcl"), []byte(src), 0o644); err != nil {
-			t.Skip()
+			t.Skip("it cannot be written: ", err)
 		}
 		start := time.Now()
 		c, diags := Load(dir, reg, Input{Values: Values{Environ: []string{"FLAMEOX_VAR_v=[\"x\"]"}}})

@@ -186,7 +186,7 @@ output "o" { value = [var.n, var.l, var.o, var.any] }
 		for _, name := range []string{"v.hcl", "v.json"} {
 			p := filepath.Join(dir, name)
 			if err := os.WriteFile(p, []byte(file), 0o644); err != nil {
-				t.Skip()
+				t.Skip("it cannot be written: ", err)
 			}
 			files = append(files, p)
 		}

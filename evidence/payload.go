@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -26,6 +27,18 @@ func OpenPayload(path string) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("opening the payload %s: the file was replaced while it was being opened", path)
 	}
 	return f, nil
+}
+
+// ReadPayload reads a payload whole: its first bytes, up to limit, into memory that is made once. size is what the payload is said to have.
+func ReadPayload(r io.Reader, size, limit int64) ([]byte, error) {
+	if size < 0 || size > limit {
+		size = limit
+	}
+	// bytes.Buffer wants room before it sees that there is nothing more.
+	var b bytes.Buffer
+	b.Grow(int(min(size, 1<<30)) + bytes.MinRead)
+	_, err := b.ReadFrom(io.LimitReader(r, limit))
+	return b.Bytes(), err
 }
 
 func kindOf(m os.FileMode) string {

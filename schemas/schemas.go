@@ -9,5 +9,10 @@ import "embed"
 //go:embed *.schema.json
 var Files embed.FS
 
+// Measurement are the schemas of the documents of measuring and comparing. They are written by hand: they are a contract with other programs.
+//
+//go:embed measurement/*.schema.json
+var Measurement embed.FS
+
 // Base is what the $id of every schema begins with.
 const Base = "https://flameox.dev/schemas/"

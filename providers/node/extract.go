@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/flameox/flameox/evidence"
 	"github.com/flameox/flameox/formats/profile"
@@ -135,7 +134,7 @@ func readOne(a providers.Artifact) (*v8profile.Profile, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, a.Size))
+	data, err := evidence.ReadPayload(f, a.Size, a.Size)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", a.Name, err)
 	}

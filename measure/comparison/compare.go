@@ -165,7 +165,7 @@ func (r *Request) verdicts(out *Document, kept []*group, rounds [][]paired.Round
 	}
 	for i, u := range open {
 		g := got[i]
-		u.Reference, u.Effect, u.PChange, u.PSame, u.MoreRounds, u.Verdict = g.Reference, g.Effect, g.PChange, g.PSame, g.More, string(g.Verdict)
+		u.Reference, u.Effect, u.PChange, u.PSame, u.MoreRounds, u.Verdict = g.Reference, g.Effect, g.PChange, g.PSame, paired.More(list[i], *r.Log, g), string(g.Verdict)
 		if g.Low != nil {
 			u.Interval = &Interval{*g.Low, *g.High, g.Level}
 		}

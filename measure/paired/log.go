@@ -70,9 +70,6 @@ type LogResult struct {
 	PSame     *float64 // smallest alpha at which it lies within
 	Verdict   Verdict
 	Reason    Reason
-	// More is about how many further rounds would bring the interval to one side of the band's nearer edge, if the noise stays as it is; null where the verdict
-	// is there, or the effect lies on the edge.
-	More *int
 }
 
 // Log compares many units at once. A unit is regressed or improved where its interval lies wholly beyond the band, unchanged where it lies wholly within,
@@ -162,13 +159,20 @@ func decide(out *LogResult, e estimate, d Direction, band, alphaChange, alphaSam
 		low, high = math.Expm1(low), math.Expm1(high)
 		out.Low, out.High = &low, &high
 	}
-	if s, ok := e.(student); ok && out.Verdict == Inconclusive {
-		out.More = s.more(out.Rounds, band, alpha)
-	}
 }
 
-// more is how many rounds are missing until the interval is as narrow as the mean is far from the nearer edge of the band.
-func (s student) more(rounds int, band, alpha float64) *int {
+// More is about how many further rounds would bring the interval of an inconclusive unit to one side of the nearer edge of the band, if the noise stays as it is. It is null
+// where the unit has its verdict or no interval, or the effect lies so near the edge that a hundred times the rounds would not do.
+func More(u Unit, o LogOptions, r LogResult) *int {
+	if r.Verdict != Inconclusive || r.Low == nil || o.Interval != StudentInterval {
+		return nil
+	}
+	_, e := o.look(u, false)
+	s, ok := e.(student)
+	if !ok {
+		return nil
+	}
+	rounds, band, alpha := r.Rounds, math.Log1p(o.Band), 1-r.Level
 	room := math.Abs(math.Abs(s.mean) - band)
 	missing := sort.Search(100*rounds, func(more int) bool { // the interval only gets narrower
 		n := rounds + more

@@ -328,22 +328,23 @@ func TestMoreRoundsAreAboutAsManyAsItTakes(t *testing.T) {
 		if got[0].Verdict != Inconclusive {
 			continue
 		}
-		if got[0].More == nil {
+		missing := More(unit(rs), o, got[0])
+		if missing == nil {
 			unknown++ // the effect lies on the edge of the band
 			continue
 		}
-		if *got[0].More < 1 {
-			t.Fatalf("%d more rounds", *got[0].More)
+		if *missing < 1 {
+			t.Fatalf("%d more rounds", *missing)
 		}
 		short++
 		// With the same mean and noise at that many rounds there is a verdict.
-		many := make([]Round, 0, 5+*got[0].More)
+		many := make([]Round, 0, 5+*missing)
 		for len(many) < cap(many) {
 			many = append(many, rs[len(many)%5])
 		}
 		if len(many)%5 == 0 {
 			if again, _ := Log([]Unit{unit(many)}, o); again[0].Verdict == Inconclusive {
-				t.Errorf("%d more rounds were not enough: %+v", *got[0].More, again[0])
+				t.Errorf("%d more rounds were not enough: %+v", *missing, again[0])
 			}
 		}
 	}

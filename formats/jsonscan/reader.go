@@ -2,7 +2,6 @@ package jsonscan
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 type Reader struct {
 	data  []byte
 	at    int
+	mark  int
 	base  int64 // of data within the document
 	err   error
 	stack []byte // of Skip
@@ -72,6 +72,9 @@ func (r *Reader) Kind() byte {
 
 // space passes over white space. It is false at the end of the document.
 func (r *Reader) space() bool {
+	if r.at < len(r.data) && r.data[r.at] > ' ' {
+		return true
+	}
 	for ; r.at < len(r.data); r.at++ {
 		switch r.data[r.at] {
 		case ' ', '\n', '\r', '\t':
@@ -84,6 +87,10 @@ func (r *Reader) space() bool {
 
 // Open passes over c, which must come next: a bracket, a comma or a colon.
 func (r *Reader) Open(c byte) bool {
+	if r.err == nil && r.at < len(r.data) && r.data[r.at] == c {
+		r.at++
+		return true
+	}
 	switch {
 	case r.err != nil:
 		return false
@@ -196,34 +203,11 @@ func (r *Reader) bytes() []byte {
 	if !r.Open('"') {
 		return nil
 	}
-	from, escaped := r.at, false
-	for r.at < len(r.data) {
-		switch c := r.data[r.at]; {
-		case c == '"':
-			text := r.data[from:r.at]
-			r.at++
-			if !escaped {
-				return text
-			}
-			var s string
-			if err := json.Unmarshal(r.data[from-1:r.at], &s); err != nil {
-				r.at = from
-				r.fail(false, "the string %s is not JSON: %v", r.here(), err)
-			}
-			return []byte(s)
-		case c == '\\':
-			escaped = true
-			r.at += 2
-		case c < ' ':
-			r.fail(false, "a string holds the control character %#x", c)
-			return nil
-		default:
-			r.at++
-		}
+	raw, escaped := r.quoted()
+	if escaped {
+		return Unquote(raw)
 	}
-	r.at = len(r.data)
-	r.fail(true, "the document breaks off in a string")
-	return nil
+	return raw
 }
 
 // number is the text of a number.

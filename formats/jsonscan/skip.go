@@ -24,7 +24,7 @@ func (r *Reader) Skip() {
 			r.at++
 			if !r.Close('}') {
 				r.stack = append(r.stack, '}')
-				r.bytes()
+				r.Quoted()
 				r.Open(':')
 				if r.err != nil {
 					return
@@ -38,7 +38,7 @@ func (r *Reader) Skip() {
 				continue
 			}
 		case '"':
-			r.bytes()
+			r.Quoted()
 		case 't':
 			r.word("true")
 		case 'f':
@@ -62,7 +62,7 @@ func (r *Reader) Skip() {
 			return
 		}
 		if r.stack[len(r.stack)-1] == '}' {
-			r.bytes()
+			r.Quoted()
 			r.Open(':')
 		}
 		if r.err != nil {

@@ -19,6 +19,7 @@ import (
 type ProvidersDocument struct {
 	Format    int                  `json:"format_version"`
 	Providers []*capability.Report `json:"providers"`
+	Adapters  []AdapterReport      `json:"adapters"` // programs of third parties that the configuration declares; none where one provider was asked for
 }
 
 // Providers is the command providers.
@@ -28,7 +29,8 @@ func Providers() *cli.Command {
 		Description: "Producers are looked for in the environments of the configuration and on PATH, and asked for their versions. Unqualified is a version, or a platform, that was " +
 			"not tried out: it may work. With a name, what was tried out is printed too, and programs that lie in the project are asked, which a look at all of them never starts.\n\n" +
 			"Examples:\n  flameox providers\n  flameox providers gobench",
-		Flags: append([]cli.Flag{cmdline.JSONFlag}, cmdline.VarFlags...),
+		Flags:       append([]cli.Flag{cmdline.JSONFlag}, cmdline.VarFlags...),
+		Subcommands: []*cli.Command{approve(), revoke()},
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 1 {
 				return flags.Usage(c, "providers takes one name, or none")
@@ -52,7 +54,18 @@ func Providers() *cli.Command {
 			case named:
 				return printProvider(c, doc.Providers[0])
 			}
-			return findings(doc.Providers).Write(c.App.Writer, cmdline.View(c))
+			t := findings(doc.Providers)
+			for _, a := range doc.Adapters {
+				text := a.Version + " " + a.Program
+				if a.Why != "" {
+					text = a.Why
+				}
+				if a.Do != "" {
+					text += ": " + a.Do
+				}
+				t.Rows = append(t.Rows, []string{"adapter." + a.Adapter, a.State, text})
+			}
+			return t.Write(c.App.Writer, cmdline.View(c))
 		},
 	}
 }
@@ -75,7 +88,10 @@ func ask(c *cli.Context, list []providers.Provider, named bool) (*ProvidersDocum
 		}
 	}
 	places = append(places, capability.Place{Host: host})
-	doc := &ProvidersDocument{Format: 1, Providers: []*capability.Report{}}
+	doc := &ProvidersDocument{Format: 1, Providers: []*capability.Report{}, Adapters: []AdapterReport{}}
+	if !named {
+		doc.Adapters = adapters(loaded)
+	}
 	for _, p := range list {
 		r, err := capability.Look(c.Context, w.Project, p, places, named)
 		if err != nil {

@@ -1,0 +1,3 @@
+module example.com/kernel
+
+go 1.26

@@ -2,11 +2,11 @@ package query
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/flameox/flameox/evidence"
+	"github.com/flameox/flameox/internal/pattern"
 	"github.com/flameox/flameox/internal/suggest"
 )
 
@@ -32,10 +32,10 @@ func (e *Error) Error() string {
 }
 
 var (
-	lineMark      = regexp.MustCompile(`(?s)\n+LINE (\d+): (.*)\n( *)\^\s*$`)
-	unknownTable  = regexp.MustCompile(`Table with name (.+?) does not exist`)
-	unknownColumn = regexp.MustCompile(`(?:Referenced column|Column with name|does not have a column named|Values list "[^"]*" does not have a column named) "([^"]+)"`)
-	prefix        = regexp.MustCompile(`^[A-Z][A-Za-z ]+ Error: `)
+	lineMark      = pattern.Lazy{Expr: `(?s)\n+LINE (\d+): (.*)\n( *)\^\s*$`}
+	unknownTable  = pattern.Lazy{Expr: `Table with name (.+?) does not exist`}
+	unknownColumn = pattern.Lazy{Expr: `(?:Referenced column|Column with name|does not have a column named|Values list "[^"]*" does not have a column named) "([^"]+)"`}
+	prefix        = pattern.Lazy{Expr: `^[A-Z][A-Za-z ]+ Error: `}
 )
 
 // explain turns DuckDB's message about sql into an Error.

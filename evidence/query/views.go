@@ -41,6 +41,8 @@ WHERE cardinality(v.labels) = 0
 WINDOW whole AS (PARTITION BY v.run, v.artifact, v.provider, v.metric)
 ORDER BY self_share DESC NULLS LAST, v.self DESC, r.address, v.metric, f."function", v.frame`,
 	}}
+	out = append(out, recipes()...)
+	out = append(out, spans()...)
 	for _, t := range evidence.Tables() {
 		if t.Name == evidence.RunsTable {
 			continue

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -82,10 +83,12 @@ type stage struct {
 	options    any // the provider's
 	invocation providers.Invocation
 	workload   *workload.Workload
+	definition string // address of the workload
 	program    *program.Program
 	on         *host.Declared // nil: this machine's class, whole
 	project    *kind.Project
 	inst       *lang.Instance
+	twin       *twin // nil where profile_of names no stage
 }
 
 // Compile makes a measurement node and the extraction that goes with it. Whether there is one is the language's to
@@ -112,16 +115,26 @@ func (k *Kind) Compile(inst *lang.Instance, c *kind.Compiler) (*kind.Compiled, e
 		return nil, err
 	}
 	s := &stage{
-		provider: provider, options: parts[1], invocation: inv, workload: w, on: on, project: c.Project, inst: inst,
+		provider: provider, options: parts[1], invocation: inv, workload: w, definition: o.Workload.Instance.Address().String(), on: on, project: c.Project, inst: inst,
 		program: w.Program.With(inv.Argv, inv.Env, c).Starting(inv.Programs),
+	}
+	s.program.ExpectExit = append(slices.Clone(s.program.ExpectExit), inv.Exits...)
+	if p := inst.Meta.ProfileOf; p != nil {
+		s.twin = &twin{address: p.Address()}
+		if of, ok := c.Of(p).Value.(extract.Source); ok {
+			s.twin.node, s.twin.paced = of.Node, of.Paced
+		}
 	}
 	nature := graph.Measurement
 	if provider.Nature() == providers.Shared {
 		nature = graph.Shared
 	}
 	n := c.Node(inst, nature, s)
+	if err := s.program.Session().Suits(n); err != nil {
+		return nil, err
+	}
 	n.Command = s.program.Display()
-	out := &kind.Compiled{Node: n, Session: s.program.Session(), Value: extract.Source{Node: n, Provider: provider.Name()}, Results: program.ReadResults}
+	out := &kind.Compiled{Node: n, Session: s.program.Session(), Value: extract.Source{Node: n, Provider: provider.Name(), Paced: inv.Paced}, Results: program.ReadResults}
 	if x, ok := provider.(providers.Extractor); ok {
 		options := inst.Nested["extract"]
 		if options == nil {
@@ -153,6 +166,11 @@ func (s *stage) Actions(ctx context.Context, in *graph.Results) ([]*graph.Action
 		}
 		facets[i].Entries = append(slices.Clip(facets[i].Entries), library.Facts...)
 	}
+	if pr, ok := s.provider.(providers.Printer); ok {
+		if library.Version, err = extract.RequireProgram(ctx, s.project, pr, s.program, s.invocation.Argv); err != nil {
+			return nil, err
+		}
+	}
 	var blocked *graph.BlockedError
 	switch {
 	case s.on != nil:
@@ -161,10 +179,18 @@ func (s *stage) Actions(ctx context.Context, in *graph.Results) ([]*graph.Action
 	case s.provider.Nature() == providers.Measurement:
 		facets = append(facets, program.HostClass(s.project))
 	}
+	if d := providers.Forbidden(s.provider, os.ReadFile); d != nil && blocked == nil {
+		blocked = &graph.BlockedError{Why: d.Why, Do: d.Do} // what was captured before stands
+	}
+	manifest := facet.New(facets...)
 	return []*graph.Action{{
-		Manifest: facet.New(facets...), Blocked: blocked,
+		Manifest: manifest, Blocked: blocked,
 		Run: func(ctx context.Context, t *graph.Task) (*cache.Record, error) {
-			return s.run(ctx, t, prepared, library.Version)
+			rec, err := s.run(ctx, t, prepared, library.Version, &manifest)
+			if err != nil || s.twin == nil {
+				return rec, err
+			}
+			return rec, s.overhead(t, rec, &manifest, in)
 		},
 	}}, nil
 }
@@ -181,7 +207,7 @@ type semantics struct {
 }
 
 // library is the version of the library that the workload loads and that alone reads what it leaves; "" where that is the provider.
-func (s *stage) run(ctx context.Context, t *graph.Task, prepared *program.Prepared, library string) (*cache.Record, error) {
+func (s *stage) run(ctx context.Context, t *graph.Task, prepared *program.Prepared, library string, manifest *facet.Manifest) (*cache.Record, error) {
 	rec, err := prepared.Run(ctx, t)
 	if err != nil {
 		return nil, err
@@ -203,7 +229,7 @@ func (s *stage) run(ctx context.Context, t *graph.Task, prepared *program.Prepar
 		rec.Capture = cache.CaptureFailed
 		return rec, nil
 	}
-	if err := program.PutOutputs(t, rec, s.invocation.Outputs); err != nil {
+	if err := s.keep(t, rec, manifest); err != nil {
 		return nil, err
 	}
 	if err := prepared.PutPaths(t, rec); err != nil {

@@ -1,0 +1,2 @@
+// Package exporting has the command export, which writes a run's evidence for another tool.
+package exporting

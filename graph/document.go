@@ -92,26 +92,43 @@ type PlannedBlock struct {
 
 // Summary counts.
 func (p *Plan) Summary() PlanSummary {
-	s := PlanSummary{
-		Run: p.Count(Run), TopUp: p.Count(TopUp), MayRun: p.Count(MayRun),
-		Blocked: p.Count(Blocked), Cached: p.Count(Cached), Excluded: p.Count(Excluded),
-	}
+	var s PlanSummary
 	for _, d := range p.Decisions {
-		if d.State == MayRun {
-			s.MayRunNS += d.Estimate.Nanoseconds()
-		}
-		if d.State != Run && d.State != TopUp {
-			continue
-		}
-		if d.EstimateRuns == 0 {
-			s.Unknown++
-		}
-		s.EstimateNS += d.Estimate.Nanoseconds()
-		s.EstimateRuns += d.EstimateRuns
-		s.Elsewhere = s.Elsewhere || d.EstimateElsewhere
+		s.Add(d.State, d.Estimate, d.EstimateRuns, d.EstimateElsewhere)
 	}
 	return s
 }
+
+// Add counts one more decision, with its estimate.
+func (s *PlanSummary) Add(state State, estimate time.Duration, runs int, elsewhere bool) {
+	switch state {
+	case Run:
+		s.Run++
+	case TopUp:
+		s.TopUp++
+	case MayRun:
+		s.MayRun++
+		s.MayRunNS += estimate.Nanoseconds()
+	case Blocked:
+		s.Blocked++
+	case Cached:
+		s.Cached++
+	case Excluded:
+		s.Excluded++
+	}
+	if state != Run && state != TopUp {
+		return
+	}
+	if runs == 0 {
+		s.Unknown++
+	}
+	s.EstimateNS += estimate.Nanoseconds()
+	s.EstimateRuns += runs
+	s.Elsewhere = s.Elsewhere || elsewhere
+}
+
+// Stale says whether there is work to do.
+func (s *PlanSummary) Stale() bool { return s.Run+s.TopUp+s.MayRun > 0 }
 
 // Document is the plan as data.
 func (p *Plan) Document(s *Store, hostClass map[string]string) *PlanDocument {
@@ -121,27 +138,46 @@ func (p *Plan) Document(s *Store, hostClass map[string]string) *PlanDocument {
 	}
 	doc.Servers = p.servers()
 	for _, d := range p.Decisions {
-		st := PlannedStage{
-			Address: d.Node.Address.String(), Kind: d.Node.Kind, State: d.State, Reasons: d.Reasons,
-			Have: d.Have, Want: d.Want, Reuse: d.Node.Reuse.String(), Estimate: d.Estimate.Nanoseconds(), Keys: d.Keys(),
-		}
-		for _, r := range d.Records {
-			st.Runs = append(st.Runs, r.Run)
-		}
-		if d.After != nil {
-			st.After = d.After.Address.String()
-		}
-		if d.Block != nil {
-			st.Blocked = &PlannedBlock{Why: d.Block.Why, Do: d.Block.Do}
-		}
+		st := d.planned()
 		if d.State == Run || d.State == TopUp {
-			for _, a := range d.actions {
-				st.Manifest = append(st.Manifest, a.Manifest)
-			}
+			st.Manifest = d.Manifests()
 		}
 		doc.Stages = append(doc.Stages, st)
 	}
 	return doc
+}
+
+// Planned is the decision as data, without manifests and the node's address.
+func (d *Decision) Planned() PlannedStage {
+	st := PlannedStage{
+		Kind: d.Node.Kind, State: d.State, Reasons: d.Reasons,
+		Have: d.Have, Want: d.Want, Reuse: d.Node.Reuse.String(), Estimate: d.Estimate.Nanoseconds(), Keys: d.Keys(),
+	}
+	for _, r := range d.Records {
+		st.Runs = append(st.Runs, r.Run)
+	}
+	if d.After != nil {
+		st.After = d.After.Address.String()
+	}
+	if d.Block != nil {
+		st.Blocked = &PlannedBlock{Why: d.Block.Why, Do: d.Block.Do}
+	}
+	return st
+}
+
+// planned is Planned with the address.
+func (d *Decision) planned() PlannedStage {
+	st := d.Planned()
+	st.Address = d.Node.Address.String()
+	return st
+}
+
+// Manifests are what the keys of the actions are made of.
+func (d *Decision) Manifests() (out []facet.Manifest) {
+	for _, a := range d.actions {
+		out = append(out, a.Manifest)
+	}
+	return out
 }
 
 // servers are the servers that stages which run stand on, in the order of the graph.
@@ -151,20 +187,9 @@ func (p *Plan) servers() (out []PlannedServer) {
 		if d.State != Run && d.State != TopUp && d.State != MayRun {
 			continue
 		}
-		seen := map[*Node]bool{}
-		var visit func(n *Node)
-		visit = func(n *Node) {
-			for _, u := range n.Deps {
-				if u.Stage != nil || seen[u] { // what computes something has servers of its own
-					continue
-				}
-				if seen[u] = true; u.Lease {
-					count[u]++
-				}
-				visit(u)
-			}
+		for _, u := range d.Node.Leases() {
+			count[u]++
 		}
-		visit(d.Node)
 	}
 	for _, n := range p.Graph.Nodes {
 		if count[n] > 0 {

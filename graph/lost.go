@@ -14,6 +14,9 @@ import (
 // what could not be read is asked for again.
 func (p *Planner) isLost(r *cache.Summary) (bool, error) {
 	for _, o := range r.Outputs {
+		if o.Registered() { // what was appended later is no part of the result
+			continue
+		}
 		lost, ok := p.lost[o.Digest]
 		if !ok {
 			var err error

@@ -99,6 +99,7 @@ type Planner struct {
 	made     map[string]bool        // runs of this apply: they stand for their stage until it ends, whatever reuse says
 	lost     map[digest.Digest]bool // memo of what is missing from the store
 	ahead    *ahead                 // during Plan; nil otherwise
+	span     span
 }
 
 // NewPlanner prepares decisions about g. An error names a pattern that selects nothing.
@@ -332,8 +333,12 @@ func (p *Planner) look(n *Node, a *Action) (slot, []Reason, error) {
 		case n.Reuse.Never && !p.made[r.Run]:
 			expired++
 		case n.Reuse.Age > 0 && p.now.Sub(r.Started) > n.Reuse.Age && !p.made[r.Run]:
+			p.span.old(r, n.Reuse.Age)
 			expired++
 		default:
+			if n.Reuse.Age > 0 {
+				p.span.young(r, n.Reuse.Age)
+			}
 			valid = append(valid, r)
 		}
 	}

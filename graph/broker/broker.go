@@ -21,6 +21,8 @@ type Options struct {
 	Store string
 	// NoSupervisor leaves out the process that ends everything when this one dies. Only for measuring what it costs.
 	NoSupervisor bool
+	// Started is told before every start; nil where nobody listens.
+	Started func()
 }
 
 // Broker starts processes. It is safe for concurrent use.

@@ -27,6 +27,7 @@ type Command struct {
 	Env        []string // the whole environment as NAME=value; the mark is added
 	Mark       string   // from Broker.Mark; one is made where it is empty
 
+	Stdin          string // a file to read; nothing can be read where empty
 	Stdout, Stderr string // spool files, made or emptied; discarded where empty; both may be the same file
 	OutputLimit    int64  // bytes in both spools together; 0 for none
 
@@ -249,12 +250,12 @@ func (c *Command) explain(path string, err error) error {
 
 // spools are the open files that a command writes to.
 type spools struct {
-	null, out, err int
-	same           bool
+	null, in, out, err int
+	same               bool
 }
 
 func openSpools(c *Command) (*spools, error) {
-	s := &spools{null: -1, out: -1, err: -1}
+	s := &spools{null: -1, in: -1, out: -1, err: -1}
 	fail := func(path string, err error) (*spools, error) {
 		s.close()
 		return nil, refuse(NoSpool, path, err, "start %s: open the spool file %s: %v", c.Argv[0], path, err)
@@ -262,6 +263,11 @@ func openSpools(c *Command) (*spools, error) {
 	var err error
 	if s.null, err = unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0); err != nil {
 		return fail(os.DevNull, err)
+	}
+	if c.Stdin != "" {
+		if s.in, err = unix.Open(c.Stdin, unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+			return fail(c.Stdin, err)
+		}
 	}
 	// Appending, so that what two processes write at once is kept, and so that nothing leaves a hole after a cut.
 	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_TRUNC | unix.O_APPEND | unix.O_NOFOLLOW | unix.O_CLOEXEC
@@ -282,7 +288,10 @@ func openSpools(c *Command) (*spools, error) {
 
 // files are the descriptors 0, 1 and 2 of the command.
 func (s *spools) files() []uintptr {
-	out, err := s.null, s.null
+	in, out, err := s.null, s.null, s.null
+	if s.in >= 0 {
+		in = s.in
+	}
 	if s.out >= 0 {
 		out = s.out
 	}
@@ -291,7 +300,7 @@ func (s *spools) files() []uintptr {
 	} else if s.err >= 0 {
 		err = s.err
 	}
-	return []uintptr{uintptr(s.null), uintptr(out), uintptr(err)}
+	return []uintptr{uintptr(in), uintptr(out), uintptr(err)}
 }
 
 // sizes are the bytes in the spools.
@@ -319,7 +328,7 @@ func (s *spools) cut(limit int64) {
 }
 
 func (s *spools) close() {
-	for _, fd := range []int{s.null, s.out, s.err} {
+	for _, fd := range []int{s.null, s.in, s.out, s.err} {
 		if fd >= 0 {
 			unix.Close(fd)
 		}

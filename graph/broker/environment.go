@@ -2,9 +2,10 @@ package broker
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/flameox/flameox/internal/pattern"
 )
 
 // Base is what every constructed environment has.
@@ -62,7 +63,7 @@ func Environment(base Base, declared, inherited map[string]string) (env []string
 
 // Names with which code other than the command's own is loaded or run, by who obeys them.
 var (
-	loaderName = regexp.MustCompile(`^(LD|DYLD)_`)
+	loaderName = pattern.Lazy{Expr: `^(LD|DYLD)_`}
 	hookNames  = map[string]string{
 		"PYTHONPATH": "Python", "PYTHONHOME": "Python", "PYTHONSTARTUP": "Python", "PYTHONINSPECT": "Python", "PYTHONBREAKPOINT": "Python",
 		"PYTHONUSERBASE": "Python", "PYTHONEXECUTABLE": "Python", "PYTHONPLATLIBDIR": "Python",
@@ -76,9 +77,9 @@ var (
 		"GIT_SSH_COMMAND": "git", "GIT_EXTERNAL_DIFF": "git",
 	}
 	// A word of the name, between underscores, that means a secret.
-	secretWord = regexp.MustCompile(`(^|_)(SECRETS?|TOKENS?|PASSWORDS?|PASSWD|PASSPHRASE|PWD_?HASH|CREDENTIALS?|CREDS|API_?KEYS?|ACCESS_?KEY(_ID)?|PRIVATE_?KEY|AUTH|COOKIES?|BEARER|PAT|JWT|KEY|CERT_?KEY|SIGNATURE)(_|$)`)
-	joinedWord = regexp.MustCompile(`(SECRET|PASSWORD|PASSWD|APIKEY|AUTHTOKEN|ACCESSTOKEN|PRIVATEKEY)`)
-	userInURL  = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*://[^/@\s]*:[^/@\s]*@`)
+	secretWord = pattern.Lazy{Expr: `(^|_)(SECRETS?|TOKENS?|PASSWORDS?|PASSWD|PASSPHRASE|PWD_?HASH|CREDENTIALS?|CREDS|API_?KEYS?|ACCESS_?KEY(_ID)?|PRIVATE_?KEY|AUTH|COOKIES?|BEARER|PAT|JWT|KEY|CERT_?KEY|SIGNATURE)(_|$)`}
+	joinedWord = pattern.Lazy{Expr: `(SECRET|PASSWORD|PASSWD|APIKEY|AUTHTOKEN|ACCESSTOKEN|PRIVATEKEY)`}
+	userInURL  = pattern.Lazy{Expr: `^[a-zA-Z][a-zA-Z0-9+.-]*://[^/@\s]*:[^/@\s]*@`}
 )
 
 // unsafeName says why a variable is not inherited by itself, or "".

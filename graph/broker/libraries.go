@@ -1,10 +1,13 @@
 package broker
 
 import (
+	"bufio"
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,8 +27,15 @@ type loader struct {
 	machine elf.Machine
 	cached  map[string][]string // of ld.so.cache: paths by name; read at the first question
 	seen    map[string]bool     // real paths
+	opened  map[string]opened   // by path: most are asked for by several others, and once more to be followed
 	found   []Link
 	missing []string
+}
+
+// opened is what open came to.
+type opened struct {
+	o   *object
+	err error
 }
 
 // object is what the loader needs to know of a file.
@@ -43,7 +53,7 @@ func (x *Executable) addLibraries(env Env) {
 	for i := len(x.Chain) - 1; i >= 0 && (last.Kind == KindTool || last.Kind == KindData); i-- {
 		last = x.Chain[i] // the launcher, not what its toolchain holds
 	}
-	l := &loader{env: env, seen: map[string]bool{}}
+	l := &loader{env: env, seen: map[string]bool{}, opened: map[string]opened{}}
 	root, err := l.open(last.Real)
 	if err != nil || root == nil {
 		return // no ELF file, or one that nothing is known of; the kernel says so when it is started
@@ -57,8 +67,19 @@ func (x *Executable) addLibraries(env Env) {
 	}
 }
 
-// open reads the dynamic section. It returns nil for a file that is no ELF file, or of another kind than the program.
+// open is what is at path, which is read once. It is nil for a file that is no ELF file, or of another kind than the program.
 func (l *loader) open(path string) (*object, error) {
+	r, known := l.opened[path]
+	if !known {
+		l.env.looked(path)
+		r.o, r.err = l.read(path)
+		l.opened[path] = r
+	}
+	return r.o, r.err
+}
+
+// read reads the dynamic section.
+func (l *loader) read(path string) (*object, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -79,11 +100,11 @@ func (l *loader) open(path string) (*object, error) {
 		return nil, nil
 	}
 	o := &object{path: path}
-	if o.needed, err = e.ImportedLibraries(); err != nil {
+	if o.needed, err = dynamicTexts(e, elf.DT_NEEDED); err != nil {
 		return nil, err
 	}
 	for tag, into := range map[elf.DynTag]*[]string{elf.DT_RPATH: &o.rpath, elf.DT_RUNPATH: &o.runpath} {
-		values, err := e.DynString(tag)
+		values, err := dynamicTexts(e, tag)
 		if err != nil {
 			return nil, err
 		}
@@ -100,6 +121,37 @@ func (l *loader) open(path string) (*object, error) {
 		}
 	}
 	return o, nil
+}
+
+// dynamicTexts is elf.File.DynString without reading the whole table of texts at each call: that of node, which exports what its
+// add-ons may use, is megabytes.
+func dynamicTexts(e *elf.File, tag elf.DynTag) (texts []string, err error) {
+	section := e.SectionByType(elf.SHT_DYNAMIC)
+	if section == nil {
+		return nil, nil
+	}
+	offsets, err := e.DynValue(tag)
+	if err != nil || len(offsets) == 0 {
+		return nil, err
+	}
+	if section.Link == 0 || int(section.Link) >= len(e.Sections) {
+		return nil, errors.New("its dynamic section has no table of texts")
+	}
+	table := e.Sections[section.Link]
+	for _, at := range offsets {
+		if at >= table.Size {
+			continue
+		}
+		b, err := bufio.NewReader(io.NewSectionReader(table, int64(at), int64(table.Size-at))).ReadBytes(0)
+		if err == io.EOF {
+			continue // not ended: no text
+		}
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, string(b[:len(b)-1]))
+	}
+	return texts, nil
 }
 
 // expand splits a search path and fills in where the object lies.
@@ -143,8 +195,9 @@ func (l *loader) add(name, path string, handed []string) {
 	link.Asked = name
 	l.found = append(l.found, link)
 	if o, err := l.open(link.Real); err == nil && o != nil {
-		o.interpreter = ""
-		l.follow(o, handed, nil)
+		library := *o
+		library.interpreter = ""
+		l.follow(&library, handed, nil)
 	}
 }
 
@@ -171,6 +224,7 @@ func (l *loader) find(name string, o *object, handed []string) string {
 		}
 	}
 	if l.cached == nil {
+		l.env.looked(libraryCache)
 		b, err := os.ReadFile(libraryCache)
 		if err != nil {
 			b = nil

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"debug/elf"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -142,4 +143,32 @@ func FuzzParseLibraryCache(f *testing.F) {
 	}
 	f.Add([]byte("glibc-ld.so.cache1.1"))
 	f.Fuzz(func(t *testing.T, b []byte) { parseLibraryCache(b) })
+}
+
+// The texts of the dynamic section are those that the standard library reads, of programs as they are installed here.
+func TestTheTextsOfADynamicSectionAreReadOneByOne(t *testing.T) {
+	read := 0
+	for _, dir := range []string{"/usr/bin", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"} {
+		names, _ := filepath.Glob(filepath.Join(dir, "*"))
+		for _, name := range names {
+			e, err := elf.Open(name)
+			if err != nil {
+				continue
+			}
+			for _, tag := range []elf.DynTag{elf.DT_NEEDED, elf.DT_RPATH, elf.DT_RUNPATH} {
+				want, errWant := e.DynString(tag)
+				got, err := dynamicTexts(e, tag)
+				if (err != nil) != (errWant != nil) || !slices.Equal(got, want) {
+					t.Errorf("%s: %s is %q, %v; want %q, %v", name, tag, got, err, want, errWant)
+				}
+			}
+			e.Close()
+			if read++; read == 400 {
+				return
+			}
+		}
+	}
+	if read == 0 {
+		t.Skip("no ELF files are installed where they usually are")
+	}
 }

@@ -27,6 +27,16 @@ type Env struct {
 	// Digest is the content digest of a file; the files themselves are read where it is nil. A caller with many stages
 	// passes a cache.
 	Digest func(path string) (digest.Digest, error)
+	// Looked is told of every path that the answer depends on, before it is looked at, also of names that are not found; nil where nobody
+	// listens. What answers from memory instead of looking has to tell it the same paths.
+	Looked func(path string)
+}
+
+// looked tells who listens that the answer depends on what is at path.
+func (e Env) looked(path string) {
+	if e.Looked != nil {
+		e.Looked(path)
+	}
 }
 
 func (e Env) digest(path string) (digest.Digest, error) {
@@ -124,6 +134,7 @@ func (x *Executable) follow(env Env, asked, path string, kind LinkKind, args []s
 	if err != nil {
 		return err
 	}
+	env.looked(l.Real)
 	line, script, err := classify(l.Real)
 	if err != nil {
 		return refuse(BadFormat, path, err, "resolve %s: %v", asked, err)
@@ -139,6 +150,7 @@ func (x *Executable) follow(env Env, asked, path string, kind LinkKind, args []s
 			interp = filepath.Join(env.Dir, interp)
 			x.Limitations = append(x.Limitations, fmt.Sprintf("%s names its interpreter %q relative to the working directory", path, line.interpreter))
 		}
+		env.looked(interp)
 		if err := runnable(interp); err != nil {
 			return refuse(BadInterpreter, path, err, "resolve %s: %s asks for the interpreter %s: %v; install it or change the first line of the script", asked, path, interp, err)
 		}
@@ -180,6 +192,7 @@ func (x *Executable) followGo(env Env, launcher string) error {
 	root := filepath.Dir(filepath.Dir(launcher))
 	version := filepath.Join(root, "VERSION")
 	tools := filepath.Join(root, "pkg", "tool", runtime.GOOS+"_"+runtime.GOARCH)
+	env.looked(filepath.Join(tools, "compile"))
 	if runnable(filepath.Join(tools, "compile")) != nil {
 		return nil // some other program of that name
 	}
@@ -211,6 +224,7 @@ func newLink(env Env, asked, path string, kind LinkKind) (Link, error) {
 	if !strings.Contains(asked, "/") {
 		l.search = env.Path
 	}
+	env.looked(path)
 	var err error
 	if l.Real, err = filepath.EvalSymlinks(path); err != nil {
 		return l, refuse(NotFound, path, err, "resolve %s: follow the symbolic links of %s: %v", asked, path, plain(err))
@@ -259,11 +273,12 @@ func lookup(env Env, name string) (string, error) {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(env.Dir, name)
 		}
+		env.looked(path)
 		if err := runnable(path); err != nil {
 			if _, serr := os.Stat(path); serr == nil {
 				return "", refuse(NotExecutable, path, err, "resolve %s: %s: %v; chmod +x makes a file executable", name, path, err)
 			}
-			return "", refuse(NotFound, path, fs.ErrNotExist, "resolve %s: %s does not exist%s", name, path, similar(filepath.Dir(path), filepath.Base(path)))
+			return "", refuse(NotFound, path, fs.ErrNotExist, "resolve %s: %s does not exist%s", name, path, similar(env, filepath.Dir(path), filepath.Base(path)))
 		}
 		return path, nil
 	}
@@ -275,6 +290,7 @@ func lookup(env Env, name string) (string, error) {
 		}
 		dirs = append(dirs, dir)
 		path := filepath.Join(dir, name)
+		env.looked(path)
 		err := runnable(path)
 		if err == nil {
 			return path, nil
@@ -287,18 +303,19 @@ func lookup(env Env, name string) (string, error) {
 		return "", refuse(NotFound, name, fs.ErrNotExist, "resolve %s: it is not found, because PATH is empty; declare PATH, or name the program by its path", name)
 	}
 	if blocked == "" {
-		blocked = similar("", name, dirs...)
+		blocked = similar(env, "", name, dirs...)
 	}
 	return "", refuse(NotFound, name, fs.ErrNotExist, "resolve %s: it is not found on PATH=%s%s; install it, declare its directory in PATH, or name it by its path", name, env.Path, blocked)
 }
 
 // similar names files of the directories that are spelled almost like name.
-func similar(dir, name string, dirs ...string) string {
+func similar(env Env, dir, name string, dirs ...string) string {
 	if dir != "" {
 		dirs = append(dirs, dir)
 	}
 	var near []string
 	for _, d := range dirs {
+		env.looked(d)
 		entries, err := os.ReadDir(d)
 		if err != nil || len(entries) > 20_000 {
 			continue
@@ -307,6 +324,9 @@ func similar(dir, name string, dirs ...string) string {
 			n := e.Name()
 			// A version is the commonest difference: python for python3.
 			alike := n != name && (suggest.Distance(n, name) <= 1+len(name)/6 || len(name) >= 3 && strings.TrimRight(n, "0123456789.") == strings.TrimRight(name, "0123456789."))
+			if alike {
+				env.looked(filepath.Join(d, n))
+			}
 			if alike && !slices.Contains(near, n) && runnable(filepath.Join(d, n)) == nil {
 				near = append(near, n)
 			}

@@ -35,6 +35,9 @@ type run struct {
 // nothing was started: a *StartError, or an *ExecutableChangedError. Ending ctx ends the command: TERM,
 // grace, KILL.
 func (b *Broker) Run(ctx context.Context, c Command) (*Result, error) {
+	if b.opts.Started != nil {
+		b.opts.Started()
+	}
 	if err := b.ready(); err != nil {
 		return nil, refuse(NotStarted, "", err, "start a command: %v", err)
 	}

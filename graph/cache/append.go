@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -55,7 +56,16 @@ func (r *Records) Commit(batch *cas.Batch, recs []*Record, links []Link) error {
 	if len(payloads) == 0 {
 		return nil
 	}
-	return r.append(recs, payloads)
+	c := &pending{recs: recs, payloads: payloads}
+	r.appending.Do(c, r.appendTogether)
+	return c.err
+}
+
+// pending is what one call of Commit appends.
+type pending struct {
+	recs     []*Record
+	payloads []payload
+	err      error
 }
 
 type payload struct {
@@ -112,7 +122,19 @@ func covered(batch *cas.Batch, recs []*Record) error {
 	return nil
 }
 
-func (r *Records) append(recs []*Record, payloads []payload) error {
+// appendTogether appends commits that came at the same moment with one write and one sync, each all or none.
+func (r *Records) appendTogether(commits []*pending) {
+	if err := r.append(commits); err != nil {
+		for _, c := range commits {
+			if c.err == nil {
+				c.err = err
+			}
+		}
+	}
+}
+
+// append sets the error of each commit that does not fit; its own is of all others.
+func (r *Records) append(commits []*pending) error {
 	const what = "append to the journal"
 	lockDir := filepath.Join(r.dir, "lock")
 	for _, d := range []string{r.runsDir(), lockDir} {
@@ -133,14 +155,15 @@ func (r *Records) append(recs []*Record, payloads []payload) error {
 	if err := r.refresh(); err != nil {
 		return err
 	}
-	if err := r.compare(recs); err != nil {
-		return err
+	fitting := r.compare(commits)
+	if len(fitting) == 0 {
+		return nil
 	}
 	s, err := r.target()
 	if err != nil {
 		return cas.Explain(what, err)
 	}
-	if err := r.write(s, payloads); err != nil {
+	if err := r.write(s, fitting); err != nil {
 		if s.covered == 0 {
 			r.segs = r.segs[:len(r.segs)-1] // it may not exist
 		}
@@ -153,20 +176,31 @@ func (r *Records) append(recs []*Record, payloads []payload) error {
 	return nil
 }
 
-// compare is the compare of compare-and-swap.
-func (r *Records) compare(recs []*Record) error {
+// compare is the compare of compare-and-swap: the commits whose records are each the next revision, after those of the commits before.
+func (r *Records) compare(commits []*pending) (fitting []*pending) {
 	have := map[string]int{}
-	for _, rec := range recs {
-		n, ok := have[rec.Run]
-		if e := r.byRun[rec.Run]; !ok && e != nil {
-			n = e.newest.Revision
+	for _, c := range commits {
+		next := map[string]int{}
+		for _, rec := range c.recs {
+			n, ok := next[rec.Run]
+			if !ok {
+				n, ok = have[rec.Run]
+			}
+			if e := r.byRun[rec.Run]; !ok && e != nil {
+				n = e.newest.Revision
+			}
+			if rec.Revision != n+1 {
+				c.err = &ConflictError{Run: rec.Run, Have: n, Want: rec.Revision}
+				break
+			}
+			next[rec.Run] = rec.Revision
 		}
-		if rec.Revision != n+1 {
-			return &ConflictError{Run: rec.Run, Have: n, Want: rec.Revision}
+		if c.err == nil {
+			maps.Copy(have, next)
+			fitting = append(fitting, c)
 		}
-		have[rec.Run] = rec.Revision
 	}
-	return nil
+	return fitting
 }
 
 // target is the segment to append to: the last one, or a new one where that is full.
@@ -193,8 +227,8 @@ func (r *Records) target() (*segment, error) {
 	return &r.segs[n], nil
 }
 
-// write appends one batch of frames, durably.
-func (r *Records) write(s *segment, payloads []payload) (err error) {
+// write appends a batch of frames for each commit, durably.
+func (r *Records) write(s *segment, commits []*pending) (err error) {
 	path := r.segmentPath(s.number)
 	_, err = r.fs.Lstat(path)
 	isNew := errors.Is(err, fs.ErrNotExist)
@@ -213,9 +247,11 @@ func (r *Records) write(s *segment, payloads []payload) (err error) {
 		from = segmentHeader
 	}
 	skip := len(b)
-	for i, p := range payloads {
-		off := s.covered + int64(len(b))
-		b = appendFrame(b, p.kind, i == len(payloads)-1, uint32(i), min(off, from), p.bytes)
+	for _, c := range commits {
+		first := s.covered + int64(len(b))
+		for i, p := range c.payloads {
+			b = appendFrame(b, p.kind, i == len(c.payloads)-1, uint32(i), first, p.bytes)
+		}
 	}
 	_, err = f.Write(b)
 	if err == nil {

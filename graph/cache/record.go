@@ -127,6 +127,9 @@ type Record struct {
 	Labels      map[string]string          `json:"labels,omitempty"`
 	Results     map[string]json.RawMessage `json:"results,omitempty"` // result attributes of the stage kind
 	Origin      *Origin                    `json:"origin,omitempty"`  // nil for what ran here
+
+	Verdict       string         `json:"verdict,omitempty"` // on the results, of a document that was registered: pass, fail, inconclusive, unsupported; "" where none was asked for
+	Registrations []Registration `json:"registrations,omitempty"`
 }
 
 // Valid says whether the record may be reused.

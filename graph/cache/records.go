@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flameox/flameox/graph/cas"
 	"github.com/flameox/flameox/internal/digest"
 	"github.com/flameox/flameox/internal/vfs"
 )
@@ -35,6 +36,8 @@ type Records struct {
 	sorted []string // names of runs, for prefixes; nil when it must be made again
 	behind int      // frames that the state file does not have
 	rooted bool     // this process synced the directories above the journal
+
+	appending cas.Together[*pending]
 }
 
 // entry is a run.

@@ -84,6 +84,9 @@ func (s *Store) check(d digest.Digest) (Presence, error) {
 	if d.IsZero() {
 		return Absent, nil
 	}
+	if s.Asked != nil {
+		s.Asked(d)
+	}
 	st, err := s.fs.Lstat(s.Path(d))
 	old, remembered := s.known(d)
 	switch {

@@ -45,6 +45,9 @@ func (p Presence) String() string {
 type Store struct {
 	// Distrust says not to believe what an earlier process remembered of blobs: each is read once. It is set before the first use.
 	Distrust bool
+	// Asked is told of every blob whose presence or content an answer depends on, also where memory answers; nil where nobody listens. It may be
+	// called from several goroutines, and is set before the first use.
+	Asked func(digest.Digest)
 
 	dir string // .flameox
 	cas string // .flameox/cas
@@ -59,6 +62,7 @@ type Store struct {
 	rooted  bool                              // this process synced the directories above the shards
 	writers int                               // open batches
 	lock    io.Closer                         // shared while writers > 0
+	syncing Together[*Batch]
 }
 
 // Open opens the store below dir, which is the directory .flameox and need not exist: the first write creates it.
@@ -71,6 +75,7 @@ func Open(dir string, fsys vfs.FS) (*Store, error) {
 		return nil, fmt.Errorf("open the store %s: it is not a directory; move the file away or set store.path", dir)
 	}
 	s := &Store{dir: abs, cas: filepath.Join(abs, "cas"), fs: fsys, fresh: map[digest.Digest]row{}, gone: map[digest.Digest]bool{}, trees: map[digest.Digest][]digest.Digest{}}
+	s.syncing.Workers = 2
 	s.index = loadTable(fsys, s.indexPath(), indexMagic)
 	return s, nil
 }
@@ -142,6 +147,9 @@ func (s *Store) Open(d digest.Digest) (vfs.File, error) {
 
 // ReadAll is the whole content, hashed as it is read. Errors are *BlobError.
 func (s *Store) ReadAll(d digest.Digest) ([]byte, error) {
+	if s.Asked != nil {
+		s.Asked(d)
+	}
 	b, err := vfs.ReadFile(s.fs, s.Path(d), 1<<40)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

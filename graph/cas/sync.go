@@ -21,38 +21,61 @@ func (b *Batch) Sync() error {
 	if b.done {
 		return b.err
 	}
-	if b.begun {
-		b.err = b.sync()
+	if b.begun && len(b.temps)+len(b.old) > 0 {
+		// Each of the others waits in its own Sync, so its batch is ours to read and write meanwhile.
+		b.s.syncing.Do(b, syncTogether)
 	}
 	b.end()
 	return b.err
 }
 
-func (b *Batch) sync() error {
-	s := b.s
-	if len(b.temps) == 0 && len(b.old) == 0 {
-		return nil
+// syncTogether syncs batches of one store, and sets the error of each. A failure is found out one by one: it is of the batch that it
+// happens to.
+func syncTogether(batches []*Batch) {
+	if len(batches) > 1 && syncAll(batches) == nil {
+		return
 	}
-	if err := b.syncData(); err != nil {
+	for _, b := range batches {
+		b.err = syncAll([]*Batch{b})
+	}
+}
+
+// syncAll may be called again after an error: what has its name already is only made durable.
+func syncAll(batches []*Batch) error {
+	s := batches[0].s
+	if err := syncData(batches); err != nil {
 		return Explain("make blobs durable", err)
 	}
 	dirs := map[string]bool{}
-	for d, tmp := range b.temps {
-		if err := s.place(d, tmp, dirs); err != nil {
-			return err
+	for _, b := range batches {
+		for d, tmp := range b.temps {
+			if err := s.place(d, tmp, dirs); err != nil {
+				return err
+			}
+			delete(b.temps, d)
+			b.old[d] = true
 		}
-		delete(b.temps, d)
-		b.old[d] = true
-	}
-	for d := range b.old {
-		dirs[filepath.Dir(s.Path(d))] = true
-		if !s.shardMade(d) {
-			dirs[s.cas] = true
+		for d := range b.old {
+			dirs[filepath.Dir(s.Path(d))] = true
+			if !s.shardMade(d) {
+				dirs[s.cas] = true
+			}
 		}
 	}
 	if err := s.syncDirs(dirs); err != nil {
 		return Explain("make the names of blobs durable", err)
 	}
+	for _, b := range batches {
+		if err := b.placed(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// placed remembers blobs that are durable under their names.
+func (b *Batch) placed() error {
+	s := b.s
 	s.mu.Lock()
 	for d := range b.old {
 		s.made[d[0]] = true
@@ -74,15 +97,22 @@ func (b *Batch) sync() error {
 	return nil
 }
 
-func (b *Batch) syncData() error {
-	if len(b.temps) >= manySyncs {
-		if err := b.s.fs.SyncFS(b.s.cas); !errors.Is(err, errors.ErrUnsupported) {
+// syncData makes the content of the batches' new files durable, where they have many with one sync of the file system.
+func syncData(batches []*Batch) error {
+	s, files := batches[0].s, 0
+	for _, b := range batches {
+		files += len(b.temps)
+	}
+	if files >= manySyncs {
+		if err := s.fs.SyncFS(s.cas); !errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}
 	}
-	for _, tmp := range b.temps {
-		if err := syncFile(b.s.fs, tmp); err != nil {
-			return err
+	for _, b := range batches {
+		for _, tmp := range b.temps {
+			if err := syncFile(s.fs, tmp); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -121,7 +151,6 @@ func (s *Store) place(d digest.Digest, tmp string, dirs map[string]bool) error {
 }
 
 // shardMade says whether this process has made the entry of d's shard directory durable.
-
 func (s *Store) shardMade(d digest.Digest) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -147,6 +147,9 @@ func verify(dir string, acks []*ack) error {
 	return nil
 }
 
+// writers is how many goroutines of a writer commit at once.
+const writers = 3
+
 // writer commits for ever, and says so after each commit.
 func writer(dir string) {
 	w, err := openWorkspace(dir, vfs.OS{})
@@ -154,6 +157,13 @@ func writer(dir string) {
 		fmt.Println("error", err)
 		os.Exit(1)
 	}
+	for range writers - 1 {
+		go w.write()
+	}
+	w.write()
+}
+
+func (w *workspace) write() {
 	for i := 0; ; i++ {
 		var contents [][]byte
 		for range 1 + rand.IntN(6) {

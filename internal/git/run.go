@@ -39,6 +39,16 @@ var settings = []string{"--no-pager", "-c", "core.fsmonitor=false", "-c", "core.
 
 // run runs git in dir and returns its standard output.
 func (r *Repo) run(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	return r.feed(ctx, dir, nil, args...)
+}
+
+// feed is run with a standard input.
+func (r *Repo) feed(ctx context.Context, dir string, input []byte, args ...string) ([]byte, error) {
+	return r.feedWith(ctx, dir, input, nil, args...)
+}
+
+// feedWith is feed with variables beside those that every command has.
+func (r *Repo) feedWith(ctx context.Context, dir string, input []byte, variables []string, args ...string) ([]byte, error) {
 	exe, err := exec.LookPath("git")
 	if err != nil {
 		return nil, fmt.Errorf("%w: install git, or give every workload its \"sources\" and use no revision", ErrNoGit)
@@ -48,8 +58,11 @@ func (r *Repo) run(ctx context.Context, dir string, args ...string) ([]byte, err
 	cmd := exec.CommandContext(ctx, exe, append(append([]string{}, settings...), args...)...)
 	isolate(cmd)
 	cmd.Dir = dir
-	cmd.Env = environment(os.Environ())
+	cmd.Env = append(environment(os.Environ()), variables...)
 	cmd.WaitDelay = time.Second
+	if input != nil {
+		cmd.Stdin = bytes.NewReader(input)
+	}
 	stdout := &limited{max: maxOutput, full: cancel}
 	stderr := &limited{max: maxStderr}
 	cmd.Stdout, cmd.Stderr = stdout, stderr

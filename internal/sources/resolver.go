@@ -42,6 +42,15 @@ type Resolver struct {
 	merged  map[string][]string // result by all globs
 	links   map[string]link
 	tree    map[string][]string // git's list by the directory it was asked in
+	asked   []gitList
+	probed  []string // absolute paths by which it was found out what is a repository
+}
+
+// gitList is one answer of git.
+type gitList struct {
+	repo    *git.Repo
+	dir     string // absolute
+	listing git.Listing
 }
 
 type globResult struct {
@@ -171,6 +180,7 @@ func (r *Resolver) gitFiles(ctx context.Context, cwd string) ([]string, error) {
 		if files, ok := r.tree[at]; ok {
 			return files, nil
 		}
+		r.probe(at)
 		repo, err := git.Find(filepath.Join(r.root, filepath.FromSlash(at)))
 		if errors.Is(err, git.ErrNotRepository) {
 			continue
@@ -199,6 +209,7 @@ func (r *Resolver) listBelow(ctx context.Context, repo *git.Repo, at string, dep
 		return nil, err
 	}
 	files := listing.Files
+	r.asked = append(r.asked, gitList{repo, abs, git.Listing{Files: slices.Clone(files), Submodules: listing.Submodules}})
 	if at != "." {
 		for i, f := range files {
 			files[i] = at + "/" + f
@@ -207,6 +218,7 @@ func (r *Resolver) listBelow(ctx context.Context, repo *git.Repo, at string, dep
 	for _, s := range listing.Submodules {
 		sub := path.Join(at, s)
 		abs := filepath.Join(r.root, filepath.FromSlash(sub))
+		r.probe(sub)
 		nested, err := git.Find(abs)
 		if err != nil || nested.Root != abs {
 			continue // not checked out
@@ -221,6 +233,35 @@ func (r *Resolver) listBelow(ctx context.Context, repo *git.Repo, at string, dep
 		files = append(files, more...)
 	}
 	return files, nil
+}
+
+// probe notes what decides whether a directory is, or is in, a repository of its own.
+func (r *Resolver) probe(at string) {
+	for ; ; at = path.Dir(at) {
+		dir := filepath.Join(r.root, filepath.FromSlash(at), ".git")
+		r.probed = append(r.probed, dir, filepath.Join(dir, "HEAD"))
+		if at == "." {
+			return
+		}
+	}
+}
+
+// GitReads are what git's answers so far depend on. It starts git where it was asked.
+func (r *Resolver) GitReads(ctx context.Context) (git.Reads, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := git.Reads{Paths: slices.Clone(r.probed)}
+	for _, a := range r.asked {
+		more, err := a.repo.ListReads(ctx, a.dir, a.listing, func(name string) bool { return name == ".flameox" })
+		if err != nil {
+			return out, err
+		}
+		out.Paths, out.Env = append(out.Paths, more.Paths...), append(out.Env, more.Env...)
+		if more.Unknown != "" {
+			out.Unknown = more.Unknown
+		}
+	}
+	return out, nil
 }
 
 // Reads are the directories whose listings the answers so far depend on, and the links that were followed,

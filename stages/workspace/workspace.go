@@ -55,36 +55,20 @@ type Workspace struct {
 	Config  *lang.Config
 	diags   hcl.Diagnostics // of loading it
 	kinds   []kind.Kind
+	asked   asked // what a remembered plan depends on
 }
 
 // Open finds the project, reads the configuration and opens the store, without changing anything. The configuration may be
 // missing or wrong: that is Load's to report, and commands that only read results do not need it.
 func Open(ctx context.Context, o Options) (*Workspace, error) {
-	dir, err := filepath.Abs(o.Dir)
-	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open the experiment: %w", err)
-	}
 	w := &Workspace{kinds: stages.Kinds(o.Providers)}
-	root, home := dir, dir
-	repo, err := git.Find(dir)
-	switch {
-	case err == nil:
-		w.Repo = repo
-		root, home = repo.Root, repo.Home()
-	case !errors.Is(err, git.ErrNotRepository):
-		return nil, err
-	}
-	rel, err := filepath.Rel(root, dir)
+	w.asked.begin(o)
+	at, err := locate(o.Dir)
 	if err != nil {
 		return nil, err
 	}
-	experiment := filepath.ToSlash(rel)
-	if experiment == "." {
-		experiment = ""
-	}
+	w.Repo = at.repo
+	dir, root, home, experiment := at.dir, at.root, at.home, at.experiment
 	w.Config, w.diags = lang.Load(dir, stages.Language(w.kinds), lang.Input{
 		Root: root, Version: o.Version, GitRevision: w.gitRevision(ctx),
 		Values: lang.Values{Environ: o.Environ, Vars: o.Vars, VarFiles: o.VarFiles},
@@ -98,9 +82,10 @@ func Open(ctx context.Context, o Options) (*Workspace, error) {
 			storeDir = filepath.Join(dir, p)
 		}
 	}
+	w.asked.at(at, storeDir)
 	w.Project = &kind.Project{
 		Root: root, Dir: experiment, HostClass: host.Class(), Observe: host.Class, Environ: environ(o.Environ), Self: o.Self, Memo: kind.NewMemo(),
-		Secret: w.Config.Secret,
+		Secret: w.Config.Secret, Reads: w.asked.log,
 	}
 	if err := w.openStore(ctx, o, storeDir, experiment); err != nil {
 		return nil, err
@@ -109,6 +94,42 @@ func Open(ctx context.Context, o Options) (*Workspace, error) {
 	w.Project.Stat = cas.OpenStatCache(filepath.Join(storeDir, "cache", "stat"), o.FS)
 	w.Project.Stat.Distrust = o.NoShortcut
 	return w, w.Project.Refresh()
+}
+
+// location is where an experiment is.
+type location struct {
+	dir        string // of the configuration, absolute, links followed
+	root       string // of the project
+	home       string // of the store's folder
+	experiment string // dir below root
+	repo       *git.Repo
+}
+
+func locate(dir string) (at location, err error) {
+	at.dir, err = filepath.Abs(dir)
+	if err == nil {
+		at.dir, err = filepath.EvalSymlinks(at.dir)
+	}
+	if err != nil {
+		return at, fmt.Errorf("open the experiment: %w", err)
+	}
+	at.root, at.home = at.dir, at.dir
+	repo, err := git.Find(at.dir)
+	switch {
+	case err == nil:
+		at.repo = repo
+		at.root, at.home = repo.Root, repo.Home()
+	case !errors.Is(err, git.ErrNotRepository):
+		return at, err
+	}
+	rel, err := filepath.Rel(at.root, at.dir)
+	if err != nil {
+		return at, err
+	}
+	if at.experiment = filepath.ToSlash(rel); at.experiment == "." {
+		at.experiment = ""
+	}
+	return at, nil
 }
 
 // knowsStore is an error where the block that may move the store cannot be read: looking into the usual place instead could show another
@@ -150,6 +171,8 @@ func (w *Workspace) openStore(ctx context.Context, o Options, dir, experiment st
 		return err
 	}
 	blobs.Distrust = o.NoShortcut
+	blobs.Asked = w.asked.blob(blobs)
+	w.asked.journal(filepath.Join(dir, "runs"))
 	records, err := cache.Open(dir, o.FS, o.Now)
 	if err != nil {
 		return err
@@ -158,7 +181,7 @@ func (w *Workspace) openStore(ctx context.Context, o Options, dir, experiment st
 	id := digest.SumString(dir).String()[:12]
 	w.Store = &graph.Store{
 		Dir: dir, Experiment: experiment, CAS: blobs, Cache: records,
-		ID: id, Broker: broker.New(broker.Options{Store: id}), Now: o.Now, HostClass: cache.ClassDigest(w.Project.HostClass), Version: o.Version,
+		ID: id, Broker: broker.New(broker.Options{Store: id, Started: w.asked.started}), Now: o.Now, HostClass: cache.ClassDigest(w.Project.HostClass), Version: o.Version,
 		Source: func() map[string]string { return w.source(ctx) },
 		Host: func() cache.Host {
 			return cache.Host{Name: name, Class: w.Project.HostClass, Covariates: host.Covariates(), Volatile: host.Volatile()}
@@ -175,7 +198,11 @@ func (w *Workspace) Load() (*stages.Experiment, hcl.Diagnostics) {
 		return nil, diags
 	}
 	e, more := stages.Compile(x, w.kinds, w.Project)
-	return e, append(diags, more...)
+	diags = append(diags, more...)
+	if len(diags) > 0 {
+		w.asked.log.Refuse("the configuration has warnings, which are printed each time")
+	}
+	return e, diags
 }
 
 func (w *Workspace) gitRevision(ctx context.Context) func(string) (string, error) {
@@ -208,6 +235,9 @@ func (w *Workspace) source(ctx context.Context) map[string]string {
 func (w *Workspace) Save() {
 	if _, err := os.Stat(w.Store.Dir); err != nil {
 		return // nothing was ever applied here: leave no folder behind
+	}
+	if w.asked.options.NoShortcut && !w.asked.kept {
+		w.asked.forget()
 	}
 	w.Project.Stat.Save()
 	w.Store.CAS.Save()

@@ -9,9 +9,17 @@ STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 all: build
 
+# What every start of the program would pay for and nothing needs: the symbols of DuckDB exported to libraries that are
+# never loaded, which are looked up one by one, and the manual pages that cli makes, beside our own.
+LDFLAGS := -s -w
+ifeq ($(shell uname -s),Linux)
+LDFLAGS += -extldflags=-Wl,--no-export-dynamic
+endif
+TAGS    := urfave_cli_no_docs
+
 # Without a C compiler Go builds without cgo; everything then works but `flameox query`.
 build:
-	$(GO) build -trimpath -ldflags='-s -w' -o bin/flameox ./cmd/flameox
+	$(GO) build -trimpath -tags=$(TAGS) -ldflags='$(LDFLAGS)' -o bin/flameox ./cmd/flameox
 
 # A manual page for the program and one for each command, made from the commands themselves.
 man: build

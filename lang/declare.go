@@ -160,7 +160,7 @@ func countLabels(want []string) string {
 func (c *Config) structure(n *node) {
 	header := kindOf(n.src)
 	n.main = body{sch: n.sch}
-	n.meta = body{sch: metaSchema}
+	n.meta = body{sch: metaSchema()}
 	c.arguments(&n.main, n.src.Body, n.src, header, func(a *hclsyntax.Attribute) bool {
 		if !n.sch.accepts(a.Name) {
 			return false
@@ -172,7 +172,7 @@ func (c *Config) structure(n *node) {
 			n.matrix = a
 		case "depends_on", "profile_of":
 		default:
-			n.meta.args = append(n.meta.args, &arg{f: metaSchema.byName[a.Name], attr: a})
+			n.meta.args = append(n.meta.args, &arg{f: metaSchema().byName[a.Name], attr: a})
 		}
 		return true
 	}, &n.broken)
@@ -315,7 +315,7 @@ func (c *Config) imply(by *node, typ string) {
 	bare.typ, bare.fields, bare.byName, bare.names, bare.nested = nil, nil, map[string]*field{}, nil, map[string]*schema{}
 	n := &node{
 		Block: &Block{Type: typ, Labels: by.Labels, Range: by.Range, Schema: of.Schema}, sch: &bare, impliedBy: by,
-		main: body{sch: &bare}, meta: body{sch: metaSchema}, broken: by.broken,
+		main: body{sch: &bare}, meta: body{sch: metaSchema()}, broken: by.broken,
 		edges: []edge{{by, by.Range}},
 	}
 	if written := c.index[n.Address()]; written != nil {

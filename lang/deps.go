@@ -149,9 +149,25 @@ func (e *expansion) checkLate(p *deferredProto) bool {
 	return ok
 }
 
-// bind ties a deferred expression to the instances it reads.
+// bind ties a deferred expression to the instances it reads. They are found once: each of ten thousand instances may
+// have an argument that reads all of another ten thousand.
 func (e *expansion) bind(p *deferredProto, ctx *hcl.EvalContext) *lateExpr {
-	l := &lateExpr{proto: p, ctx: ctx, budget: &e.c.budget, hide: e.c.secretIn(&p.info)}
+	bound := e.bound[p]
+	if bound == nil {
+		bound = e.find(p)
+		if e.bound == nil {
+			e.bound = map[*deferredProto]*lateExpr{}
+		}
+		e.bound[p] = bound
+	}
+	l := *bound
+	l.ctx = ctx
+	return &l
+}
+
+// find makes what does not differ between the instances that have the expression.
+func (e *expansion) find(p *deferredProto) *lateExpr {
+	l := &lateExpr{proto: p, budget: &e.c.budget, hide: e.c.secretIn(&p.info)}
 	byNode := map[*node]*lateBlock{}
 	need := map[*node]map[*Instance]bool{}
 	for _, place := range p.places {

@@ -31,6 +31,7 @@ func (x *Expansion) ByBlock(addr string) []*Instance { return x.byBlock[addr] }
 type expansion struct {
 	c      *Config
 	states []*blockState // by node.order
+	bound  map[*deferredProto]*lateExpr
 	diags  hcl.Diagnostics
 }
 

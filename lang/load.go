@@ -14,6 +14,7 @@ import (
 	"github.com/flameox/flameox/lang/bounded"
 	"github.com/flameox/flameox/lang/funcs"
 	"github.com/flameox/flameox/lang/source"
+	"github.com/flameox/flameox/lang/syntax"
 )
 
 // Input is what a configuration is loaded with besides its files.
@@ -169,18 +170,23 @@ func (c *Config) readFile(name string) *hclsyntax.Body {
 		return nil
 	}
 	c.Files[name] = &hcl.File{Bytes: src}
-	if !c.acceptable(src, name) {
+	if p := source.CheckText(src, name); p != nil {
+		c.report(errorAt(sumNotText, p.Range, "%s", p.Why))
 		return nil
 	}
-	f, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
+	f, problems, diags := syntax.Parse(src, name, func(part *hclsyntax.Body) { bounded.Watch(part, &c.budget) })
+	if len(problems) > 0 {
+		for _, p := range problems {
+			c.report(fromProblem(p))
+		}
+		return nil
+	}
 	c.Files[name] = f
 	if diags.HasErrors() {
 		c.report(fromHCL(sumSyntax, diags, "", false)...)
 		return nil
 	}
-	body := f.Body.(*hclsyntax.Body)
-	bounded.Watch(body, &c.budget)
-	return body
+	return f.Body.(*hclsyntax.Body)
 }
 
 // acceptable says whether a parser may see src, and reports why not.

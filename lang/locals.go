@@ -1,6 +1,8 @@
 package lang
 
 import (
+	"sync"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
@@ -172,7 +174,7 @@ type outputArgs struct {
 	Value       Deferred `arg:"value" doc:"the value, which may read results"`
 }
 
-var outputSchema = mustCompile(&Schema{Doc: "output", Options: &outputArgs{}})
+var outputSchema = sync.OnceValue(func() *schema { return mustCompile(&Schema{Doc: "output", Options: &outputArgs{}}) })
 
 func (c *Config) loadOutputs(blocks []*hclsyntax.Block) {
 	seen := map[string]hcl.Range{}
@@ -181,13 +183,13 @@ func (c *Config) loadOutputs(blocks []*hclsyntax.Block) {
 			continue
 		}
 		bad := false
-		all := body{sch: outputSchema}
+		all := body{sch: outputSchema()}
 		c.arguments(&all, b.Body, b, headerOf(b), nil, &bad)
 		for _, nb := range b.Body.Blocks {
 			c.report(errorAt(sumUnknownNested, nb.TypeRange, "output has no nested blocks."))
 		}
 		o := &outputDecl{Output: Output{Name: b.Labels[0], Range: b.DefRange()}}
-		plain := body{sch: outputSchema}
+		plain := body{sch: outputSchema()}
 		for _, a := range all.args {
 			if a.f.kind == kindDeferred {
 				o.proto = c.analyseLate(a.attr.Expr, nil, scopeOutput)

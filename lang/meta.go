@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -24,7 +25,10 @@ type metaArgs struct {
 	Distinct    string            `arg:"distinct,optional" doc:"keeps two otherwise identical stages apart" facet:"identity"`
 }
 
-var metaSchema = mustCompile(&Schema{Doc: "arguments of every stage", Options: &metaArgs{}})
+// Compiled when a configuration is first looked at: many commands never do.
+var metaSchema = sync.OnceValue(func() *schema {
+	return mustCompile(&Schema{Doc: "arguments of every stage", Options: &metaArgs{}})
+})
 
 // structural are the arguments of every stage that decide about instances and order; they are no values of the stage.
 var structural = []string{"for_each", "matrix", "depends_on", "profile_of"}

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/flameox/flameox/internal/pattern"
 )
 
 // Registry is the block types a configuration may use. It is filled once, before the first Load, and safe for concurrent reading.
@@ -141,7 +142,7 @@ func (k fieldKind) scalar() bool {
 	return k != kindStrings && k != kindInts && k != kindMap && k < kindRef
 }
 
-var attrName = regexp.MustCompile(`^[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*)*$`)
+var attrName = pattern.Lazy{Expr: `^[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*)*$`}
 
 // compile checks a schema and makes it ready. Fields need a facet where strict.
 func compile(s *Schema, strict bool) (*schema, error) {
@@ -264,7 +265,7 @@ func (c *schema) compileField(sf reflect.StructField, strict bool) (*field, erro
 	return f, nil
 }
 
-var facetTag = regexp.MustCompile(`^([a-z_]+|exempt: .+)$`)
+var facetTag = pattern.Lazy{Expr: `^([a-z_]+|exempt: .+)$`}
 
 // attrTree is the results of a block by the parts of their dotted names.
 type attrTree struct {

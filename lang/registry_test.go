@@ -128,7 +128,7 @@ func TestArgumentsAreDocumentedWithThoseOfEveryStage(t *testing.T) {
 }
 
 func TestStageArgumentsAndTheirStructAgree(t *testing.T) {
-	a, b := slices.Clone(stageArgs), slices.Clone(metaSchema.names)
+	a, b := slices.Clone(stageArgs), slices.Clone(metaSchema().names)
 	slices.Sort(a)
 	slices.Sort(b)
 	if !slices.Equal(a, b) {

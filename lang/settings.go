@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -46,10 +47,12 @@ type defaultArgs struct {
 	Labels    map[string]string `arg:"labels,optional" doc:"names and values to select and group results by; a stage's own are added to them"`
 }
 
-var settingsSchema = mustCompile(&Schema{Doc: "settings", Options: &settingsArgs{}, Nested: map[string]Schema{
-	"store":    {Doc: "where results are kept", Options: &storeArgs{}},
-	"defaults": {Doc: "values of stages' arguments where a stage does not give its own", Options: &defaultArgs{}},
-}})
+var settingsSchema = sync.OnceValue(func() *schema {
+	return mustCompile(&Schema{Doc: "settings", Options: &settingsArgs{}, Nested: map[string]Schema{
+		"store":    {Doc: "where results are kept", Options: &storeArgs{}},
+		"defaults": {Doc: "values of stages' arguments where a stage does not give its own", Options: &defaultArgs{}},
+	}})
+})
 
 // loadSettings reads the flameox block. It is read before anything else, so its values are literal.
 func (c *Config) loadSettings(blocks []*hclsyntax.Block, in Input) {
@@ -64,7 +67,7 @@ func (c *Config) loadSettings(blocks []*hclsyntax.Block, in Input) {
 	if !c.goodLabels(b, nil) {
 		return
 	}
-	n := &node{Block: &Block{Type: b.Type, Labels: []string{""}, Range: b.DefRange()}, sch: settingsSchema, src: b}
+	n := &node{Block: &Block{Type: b.Type, Labels: []string{""}, Range: b.DefRange()}, sch: settingsSchema(), src: b}
 	c.structure(n)
 	var s settingsArgs
 	c.literals(&n.main, &s)

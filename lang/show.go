@@ -86,7 +86,7 @@ func Arguments(s *Schema) []Argument {
 	if !s.Stage {
 		return own
 	}
-	for _, a := range metaSchema.arguments() {
+	for _, a := range metaSchema().arguments() {
 		if s.Measurement || !slices.Contains(measurementOnly, a.Name) {
 			own = append(own, a)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
@@ -127,7 +128,7 @@ type variableArgs struct {
 	Nullable    bool   `arg:"nullable" default:"true" doc:"whether null is a value; where not, a null from outside means the default"`
 }
 
-var variableSchema = mustCompile(&Schema{Doc: "variable", Options: &variableArgs{}})
+var variableSchema = sync.OnceValue(func() *schema { return mustCompile(&Schema{Doc: "variable", Options: &variableArgs{}}) })
 
 func (c *Config) declareVariable(b *hclsyntax.Block) {
 	if !c.goodLabels(b, []string{"name"}) {
@@ -140,7 +141,7 @@ func (c *Config) declareVariable(b *hclsyntax.Block) {
 	}
 	c.values.vars[v.Name] = v
 	c.Variables = append(c.Variables, v)
-	args := body{sch: variableSchema, also: []string{"type", "default"}}
+	args := body{sch: variableSchema(), also: []string{"type", "default"}}
 	c.arguments(&args, b.Body, b, headerOf(b), func(a *hclsyntax.Attribute) bool { return a.Name == "type" || a.Name == "default" }, &v.broken)
 	o := variableArgs{Nullable: true}
 	c.literals(&args, &o)

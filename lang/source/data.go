@@ -3,8 +3,9 @@ package source
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"strings"
+
+	"github.com/flameox/flameox/internal/pattern"
 )
 
 // CheckJSON is an error where a JSON text would exhaust the stack of a recursive decoder.
@@ -33,8 +34,8 @@ func tooDeep(before string) error {
 }
 
 var (
-	yamlAnchor = regexp.MustCompile(`(?:^|[\s\[{,:-])&[^\s,\]}]`)
-	yamlAlias  = regexp.MustCompile(`(?:^|[\s\[{,:-])\*[^\s,\]}]`)
+	yamlAnchor = pattern.Lazy{Expr: `(?:^|[\s\[{,:-])&[^\s,\]}]`}
+	yamlAlias  = pattern.Lazy{Expr: `(?:^|[\s\[{,:-])\*[^\s,\]}]`}
 )
 
 // CheckYAML is CheckJSON for YAML, where lines nest by their indent as well, and where aliases can repeat each other until no memory

@@ -21,7 +21,7 @@ func columnsOf(t reflect.Type) []Column {
 			panic(fmt.Sprintf("evidence: %s.%s has no col tag", t.Name(), f.Name))
 		}
 		name, nullable := strings.CutSuffix(tag, ",null")
-		c := Column{Name: name, Nullable: nullable, Unit: f.Tag.Get("unit"), Doc: f.Tag.Get("doc"), Source: f.Tag.Get("source")}
+		c := Column{Name: name, Nullable: nullable, Unit: f.Tag.Get("unit"), Doc: f.Tag.Get("doc"), Source: f.Tag.Get("source"), Distinct: f.Tag.Get("values") == "distinct"}
 		ft := f.Type
 		if ft.Kind() == reflect.Pointer {
 			ft = ft.Elem()

@@ -7,6 +7,7 @@ package evidence
 //	unit    of a number; "" for counts and names
 //	doc     what the value is
 //	source  the producers' fields it comes from
+//	values  "distinct" of a text that most rows have to themselves
 //
 // Every published row starts with run, artifact, provider, provider_version. A row struct leaves them
 // out: an extraction's rows hold only what follows from its input, so the writer adds artifact,

@@ -32,12 +32,31 @@ type Part struct {
 // Put keeps references to the strings, slices and maps of a row until they are written, so a caller
 // must not change them afterwards; the struct itself may be reused at once.
 type Sink struct {
-	Measurements *Writer[Measurement]
-	Frames       *Writer[Frame]
-	FrameValues  *Writer[FrameValue]
-	CallEdges    *Writer[CallEdge]
-	Stacks       *Writer[Stack]
-	Resources    *Writer[Resource]
+	Measurements  *Writer[Measurement]
+	Frames        *Writer[Frame]
+	FrameValues   *Writer[FrameValue]
+	CallEdges     *Writer[CallEdge]
+	Stacks        *Writer[Stack]
+	Resources     *Writer[Resource]
+	TraceEvents   *Writer[TraceEvent]
+	Operators     *Writer[Operator]
+	KernelCases   *Writer[KernelCase]
+	KernelMetrics *Writer[KernelMetric]
+	Adapters      *Writer[AdapterExtraction]
+	Tests         *Writer[Test]
+	CoverageLines *Writer[CoverageLine]
+	CoverageArcs  *Writer[CoverageArc]
+	PythonImports *Writer[PythonImport]
+	OtelResources *Writer[OtelResource]
+	OtelScopes    *Writer[OtelScope]
+	OtelSpans     *Writer[OtelSpan]
+	OtelEvents    *Writer[OtelEvent]
+	OtelLinks     *Writer[OtelLink]
+	Overheads     *Writer[Overhead]
+
+	CompilerArtifacts *Writer[CompilerArtifact]
+	Faults        *Writer[Fault]
+	Reductions    *Writer[Reduction]
 
 	dir      string
 	meta     FileMeta
@@ -60,6 +79,24 @@ func NewSink(dir string, meta FileMeta, budget Budget) *Sink {
 	s.FrameValues = newWriter[FrameValue](s, "frame_values")
 	s.CallEdges = newWriter[CallEdge](s, "call_edges")
 	s.Stacks = newWriter[Stack](s, "stacks")
+	s.TraceEvents = newWriter[TraceEvent](s, TraceEventsTable)
+	s.Operators = newWriter[Operator](s, OperatorsTable)
+	s.KernelCases = newWriter[KernelCase](s, "kernel_cases")
+	s.KernelMetrics = newWriter[KernelMetric](s, "kernel_metrics")
+	s.Adapters = newWriter[AdapterExtraction](s, "adapter_extractions")
+	s.Tests = newWriter[Test](s, TestsTable)
+	s.CoverageLines = newWriter[CoverageLine](s, CoverageLinesTable)
+	s.CoverageArcs = newWriter[CoverageArc](s, CoverageArcsTable)
+	s.PythonImports = newWriter[PythonImport](s, PythonImportsTable)
+	s.OtelResources = newWriter[OtelResource](s, "otel_resources")
+	s.OtelScopes = newWriter[OtelScope](s, "otel_scopes")
+	s.OtelSpans = newWriter[OtelSpan](s, OtelSpansTable)
+	s.OtelEvents = newWriter[OtelEvent](s, "otel_events")
+	s.OtelLinks = newWriter[OtelLink](s, "otel_links")
+	s.Overheads = newWriter[Overhead](s, OverheadsTable)
+	s.CompilerArtifacts = newWriter[CompilerArtifact](s, CompilerArtifactsTable)
+	s.Faults = newWriter[Fault](s, FaultsTable)
+	s.Reductions = newWriter[Reduction](s, ReductionsTable)
 	return s
 }
 
@@ -116,6 +153,18 @@ func (s *Sink) Discard() {
 		s.err = errors.New("the sink was discarded")
 	}
 	s.closed = true
+}
+
+// Restart forgets every row, as if the sink were new: for a payload that is read in one pass and turns out to be none after rows of it were
+// put. It forgets a bound that was crossed too. A sink that is closed stays closed.
+func (s *Sink) Restart() {
+	if s.closed {
+		return
+	}
+	for _, t := range s.tables {
+		t.discard()
+	}
+	s.rows, s.repaired, s.err = 0, 0, nil
 }
 
 // tableFile is the file of one table, made when the first buffer is full or the sink is closed.

@@ -335,3 +335,45 @@ func TestADamagedFileIsAnErrorThatNamesIt(t *testing.T) {
 		}
 	}
 }
+
+func TestARestartedSinkIsAsNew(t *testing.T) {
+	one := func(s *Sink) []Part {
+		v := int64(1)
+		if err := s.Measurements.Put(&Measurement{Name: "m", Unit: "ns", Aggregation: Sample, Scope: "x", ValueInt: &v}); err != nil {
+			t.Fatal(err)
+		}
+		parts, err := s.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return parts
+	}
+	fresh := one(NewSink(t.TempDir(), FileMeta{Provider: "p", ProviderVersion: 1}, Budget{Rows: 1}))
+	s := NewSink(t.TempDir(), FileMeta{Provider: "p", ProviderVersion: 1}, Budget{Rows: 1})
+	for i := range 2 {
+		v := int64(i)
+		err := s.Measurements.Put(&Measurement{Name: "\xff", Unit: "ns", Aggregation: Sample, Scope: "x", ValueInt: &v})
+		if (err != nil) != (i == 1) {
+			t.Fatalf("row %d: %v", i, err)
+		}
+	}
+	s.Restart()
+	if s.Rows() != 0 || len(s.Limitations()) != 0 {
+		t.Errorf("%d rows and %v are remembered", s.Rows(), s.Limitations())
+	}
+	again := one(s)
+	if len(again) != 1 || again[0].Rows != 1 {
+		t.Fatalf("%+v", again)
+	}
+	a, err := os.ReadFile(fresh[0].Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(again[0].Path); err != nil || !bytes.Equal(a, b) {
+		t.Errorf("the file differs from that of a new sink (%v)", err)
+	}
+	s.Restart()
+	if _, err := s.Close(); err == nil {
+		t.Error("a closed sink was opened again")
+	}
+}

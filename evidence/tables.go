@@ -3,6 +3,7 @@ package evidence
 import (
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/flameox/flameox/evidence/columns"
 )
@@ -47,6 +48,9 @@ const RunsTable = "runs"
 // MeasurementsTable is the name of the table of samples.
 const MeasurementsTable = "measurements"
 
+// OtelSpansTable is the name of the table of spans.
+const OtelSpansTable = "otel_spans"
+
 // ResourcesTable is the name of the table of what the engine samples while something runs.
 const ResourcesTable = "resources"
 
@@ -60,16 +64,36 @@ var (
 	}
 )
 
-// tables is what Tables returns, made once: it follows from types alone.
-var tables = []Table{
-	newTable[Run](RunsTable, "one executed or imported stage: identity, status, times, host, semantics, limitations", ""),
-	newTable[Resource](ResourcesTable, "one sampled point or summary of a process tree, a device or a file system", ""),
-	newTable[Measurement](MeasurementsTable, "one sample of one metric, never a mean of samples", ""),
-	newTable[Frame]("frames", "one place in a program, as the producer names it", ""),
-	newTable[FrameValue]("frame_values", "the weight of one frame in one metric; recursion is counted once in inclusive", "inclusive"),
-	newTable[CallEdge]("call_edges", "the weight of one direct call", "weight"),
-	newTable[Stack]("stacks", "one call stack, root to leaf, with its weight", "weight"),
-}
+// tables is what Tables returns, made once, when it is first asked: it follows from types alone.
+var tables = sync.OnceValue(func() []Table {
+	return []Table{
+		newTable[Run](RunsTable, "one executed or imported stage: identity, status, times, host, semantics, limitations", ""),
+		newTable[Resource](ResourcesTable, "one sampled point or summary of a process tree, a device or a file system", ""),
+		newTable[Overhead](OverheadsTable, "how much longer a run took because it was profiled", ""),
+		newTable[Fault](FaultsTable, "one toxic that stood on the way to a server while a run was measured, or that there was none", ""),
+		newTable[Reduction](ReductionsTable, "one candidate of a reduction, with what its predicate said of it", ""),
+		newTable[Measurement](MeasurementsTable, "one sample of one metric, never a mean of samples", ""),
+		newTable[Frame]("frames", "one place in a program, as the producer names it", ""),
+		newTable[FrameValue]("frame_values", "the weight of one frame in one metric; recursion is counted once in inclusive", "inclusive"),
+		newTable[CallEdge]("call_edges", "the weight of one direct call", "weight"),
+		newTable[Stack]("stacks", "one call stack, root to leaf, with its weight", "weight"),
+		newTable[TraceEvent](TraceEventsTable, "one thing that happened at a time: a slice, an instant, a counter's value, a flow; bounded, heaviest first", "duration_ns"),
+		newTable[Operator](OperatorsTable, "what all calls of one operator with the same shapes in one phase took together", "total_ns"),
+		newTable[KernelCase]("kernel_cases", "one output of one case of a kernel validation, with its status", ""),
+		newTable[CompilerArtifact](CompilerArtifactsTable, "one file that a compiler of GPU kernels left, and what it was made from", ""),
+		newTable[AdapterExtraction]("adapter_extractions", "what an adapter of a third party says of one artifact", ""),
+		newTable[KernelMetric]("kernel_metrics", "one error metric of one output of a kernel validation", ""),
+		newTable[Test](TestsTable, "one phase of a test, or a test that did not run", ""),
+		newTable[CoverageLine](CoverageLinesTable, "one line that ran in one context; how often is not known", ""),
+		newTable[CoverageArc](CoverageArcsTable, "one step from a line to another that was taken in one context", ""),
+		newTable[PythonImport](PythonImportsTable, "one import of a Python program, with its own time and the import that it happened in", ""),
+		newTable[OtelResource]("otel_resources", "what produced spans, as OTLP names it", ""),
+		newTable[OtelScope]("otel_scopes", "the instrumentation of a resource that made spans", ""),
+		newTable[OtelSpan](OtelSpansTable, "one span of a trace, its times and parent as the producer wrote them", ""),
+		newTable[OtelEvent]("otel_events", "something that happened within a span", ""),
+		newTable[OtelLink]("otel_links", "a span's reference to another one", ""),
+	}
+})
 
 func newTable[T any](name, doc, weight string) Table {
 	t := Table{Name: name, Doc: doc, Weight: weight, row: reflect.TypeFor[T]()}
@@ -85,13 +109,12 @@ func newTable[T any](name, doc, weight string) Table {
 }
 
 // Tables lists every table, runs first.
-func Tables() []Table { return slices.Clone(tables) }
+func Tables() []Table { return slices.Clone(tables()) }
 
 // Lookup is the table called name.
 func Lookup(name string) (*Table, bool) {
-	for i := range tables {
-		if tables[i].Name == name {
-			t := tables[i]
+	for _, t := range tables() {
+		if t.Name == name {
 			return &t, true
 		}
 	}

@@ -3,7 +3,8 @@ package providers
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
+
+	"github.com/flameox/flameox/internal/pattern"
 )
 
 // GoToolchain is where the producers that are part of Go are looked for. What was built before needs none.
@@ -11,7 +12,7 @@ func GoToolchain() Location {
 	return Location{Programs: []string{"go"}, Optional: true, Install: "install Go from https://go.dev/dl, or measure what was built before"}
 }
 
-var goVersion = regexp.MustCompile(`^go version (go[0-9]\S*)`)
+var goVersion = pattern.Lazy{Expr: `^go version (go[0-9]\S*)`}
 
 // ProbeGo is Prober.Probe of what is part of Go. A test binary, or any other program, does not say a version and gets no probe.
 func ProbeGo(argv []string) ([]string, func(stdout, stderr []byte) (string, error)) {

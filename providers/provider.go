@@ -83,13 +83,21 @@ type DeclaredOutput struct {
 
 // Invocation is a planned run of a producer. Argv and Env may hold the token out.dir, made with token.Make("out.dir").
 type Invocation struct {
-	Argv        []string
-	Env         map[string]string // added to the workload's
-	Outputs     []DeclaredOutput
+	Argv    []string
+	Env     map[string]string // added to the workload's
+	Outputs []DeclaredOutput
+	// Exits are further statuses with which the producer comes to its own end, such as that of a test run with failures. They fail no run: whether what was
+	// left is valid, the Validator says.
+	Exits       []int
 	Programs    []string // further programs that it starts, by the name it looks them up with or a path: their content is in the key
 	Collectors  []Collector
 	Scope       Scope
 	Limitations []evidence.Limitation
+	// Paced says that how much the program does follows from how long it takes, as in a benchmark that repeats until a time is over: then the
+	// time that a run took says nothing of its speed.
+	Paced bool
+	// Inventory is set where the outputs are whatever the producer leaves; nil where what is refused of them makes the run invalid.
+	Inventory *Inventory
 }
 
 // Collector is an embedded source that runs inside the workload's interpreter, materialized read-only by digest.

@@ -30,7 +30,7 @@ func Refuse(code, format string, args ...any) error {
 }
 
 // Refused is the outcome of an extraction that err ended because of the payload, or of a bound before any row was written. ok is false for an
-// error of another kind, and for none.
+// error of another kind, and for none. sink is nil for a validation.
 func Refused(err error, sink *evidence.Sink) (out evidence.Outcome, ok bool) {
 	var bad *Refusal
 	var over *profile.OverflowError
@@ -47,7 +47,7 @@ func Refused(err error, sink *evidence.Sink) (out evidence.Outcome, ok bool) {
 		out.Limitations = []evidence.Limitation{{Code: Overflow, Text: over.Error()}}
 	case errors.As(err, &limit):
 		out.Limitations = []evidence.Limitation{{Code: TooMuch, Text: limit.Error()}}
-	case errors.As(err, &full) && sink.Rows() == 0:
+	case errors.As(err, &full) && (sink == nil || sink.Rows() == 0):
 		out.Limitations = []evidence.Limitation{{Code: MemoryBudget, Text: full.Error()}}
 	default:
 		return evidence.Outcome{}, false

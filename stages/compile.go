@@ -10,13 +10,16 @@ import (
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/lang"
 	"github.com/flameox/flameox/providers"
+	"github.com/flameox/flameox/stages/adapter"
 	"github.com/flameox/flameox/stages/build"
 	"github.com/flameox/flameox/stages/capture"
 	"github.com/flameox/flameox/stages/environment"
 	"github.com/flameox/flameox/stages/extract"
+	"github.com/flameox/flameox/stages/fault"
 	"github.com/flameox/flameox/stages/host"
 	"github.com/flameox/flameox/stages/imports"
 	"github.com/flameox/flameox/stages/kind"
+	"github.com/flameox/flameox/stages/register"
 	"github.com/flameox/flameox/stages/sample"
 	"github.com/flameox/flameox/stages/server"
 	"github.com/flameox/flameox/stages/target"
@@ -27,8 +30,8 @@ import (
 // Kinds are all stage kinds.
 func Kinds(reg *providers.Registry) []kind.Kind {
 	return []kind.Kind{
-		target.Kind{}, host.Kind{}, environment.Kind{}, tool.Kind{}, build.Kind{}, server.Kind{}, workload.Kind{},
-		capture.New(reg), sample.Kind{}, extract.New(reg), imports.Kind{Providers: reg},
+		target.Kind{}, host.Kind{}, environment.Kind{}, tool.Kind{}, build.Kind{}, server.Kind{}, fault.Kind{}, workload.Kind{},
+		adapter.Kind{}, adapter.Captures{Kind: capture.New(reg)}, sample.Kind{}, adapter.Extracts{Kind: extract.New(reg)}, imports.Kind{Providers: reg}, register.New(reg),
 	}
 }
 

@@ -1,6 +1,7 @@
 package stages
 
 import (
+	"github.com/flameox/flameox/stages/adapter"
 	"github.com/flameox/flameox/stages/environment"
 	"github.com/flameox/flameox/stages/environment/node"
 	"github.com/flameox/flameox/stages/environment/python"
@@ -42,6 +43,19 @@ func (e *Experiment) Environments() []Environment {
 					env.Interpreter = o.Interpreter
 				}
 				out = append(out, env)
+			}
+		}
+	}
+	return out
+}
+
+// Adapters are the declared programs of third parties, in the order of the configuration.
+func (e *Experiment) Adapters() []*adapter.Adapter {
+	var out []*adapter.Adapter
+	for _, inst := range e.Expansion.Instances {
+		if c := e.compiled.Of(inst); c != nil {
+			if a, ok := c.Value.(*adapter.Adapter); ok {
+				out = append(out, a)
 			}
 		}
 	}

@@ -50,7 +50,7 @@ func desired(s *graph.Store, collected map[string]bool) publish.Desired {
 		links[l.Run] = append(links[l.Run], l)
 	}
 	for _, r := range s.Cache.All() {
-		if strings.HasPrefix(r.Kind, "extract.") { // its rows are under the run that they are evidence of
+		if strings.HasPrefix(r.Kind, "extract.") || strings.HasPrefix(r.Kind, "register.") { // its rows are under the run that they are evidence of
 			continue
 		}
 		extractions := ""

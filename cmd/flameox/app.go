@@ -11,14 +11,21 @@ import (
 
 	"github.com/flameox/flameox/cmd/flameox/internal/completion"
 	"github.com/flameox/flameox/cmd/flameox/internal/configure"
+	"github.com/flameox/flameox/cmd/flameox/internal/exporting"
+	"github.com/flameox/flameox/cmd/flameox/internal/importing"
 	"github.com/flameox/flameox/cmd/flameox/internal/machine"
 	"github.com/flameox/flameox/cmd/flameox/internal/manual"
+	"github.com/flameox/flameox/cmd/flameox/internal/profiles"
+	"github.com/flameox/flameox/cmd/flameox/internal/recipes"
+	"github.com/flameox/flameox/cmd/flameox/internal/register"
+	"github.com/flameox/flameox/cmd/flameox/internal/spans"
 	"github.com/flameox/flameox/cmd/flameox/internal/storage"
+	"github.com/flameox/flameox/cmd/flameox/internal/trace"
 )
 
 // newApp is the command line. One file is one command.
 func newApp() *cli.App {
-	return manual.Install(&cli.App{
+	return &cli.App{
 		Name:  "flameox",
 		Usage: "a declarative engine for performance evidence",
 		Description: "flameox.hcl declares workloads, captures and comparisons; plan says which of them are stale and why; apply runs only those.\n\n" +
@@ -42,14 +49,15 @@ func newApp() *cli.App {
 		},
 		Commands: []*cli.Command{
 			planCommand(), applyCommand(), whyCommand(), graphCommand(), auditCommand(),
-			runsCommand(), showCommand(), diffCommand(), logsCommand(), artifactsCommand(), shellCommand(),
-			queryCommand(), tablesCommand(),
+			runsCommand(), showCommand(), diffCommand(), logsCommand(), artifactsCommand(), shellCommand(), register.Command(),
+			profiles.Hotspots(), profiles.Callers(), profiles.Callees(), profiles.Stacks(), profiles.Flamegraph(), exporting.Command(),
+			importing.Command(), spans.Command(), trace.Command(), queryCommand(), tablesCommand(), recipes.Command(),
 			configure.Validate(), configure.Fmt(), configure.Schema(tablesCommand()), configure.Console(), configure.Init(), configure.Lock(), configure.Setup(), storage.Fsck(), versionCommand(),
 			machine.Host(), machine.Providers(),
 			storage.GC(), storage.Restore(), storage.Pin(), storage.Unpin(), storage.Pins(), storage.Recover(), storage.Bundle(), storage.Evidence(),
 			completion.Command(), completion.Answering(), manual.Command(),
 		},
-	})
+	}
 }
 
 // interrupts turns the first Ctrl-C into a closed channel and the second into a cancelled context.

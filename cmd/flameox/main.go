@@ -8,9 +8,11 @@ import (
 	"os"
 
 	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
+	"github.com/flameox/flameox/cmd/flameox/internal/manual"
 	"github.com/flameox/flameox/graph/broker"
 	"github.com/flameox/flameox/internal/flags"
 	"github.com/flameox/flameox/internal/view"
+	"github.com/flameox/flameox/stages/adapter/contain"
 	"github.com/flameox/flameox/stages/extract"
 )
 
@@ -29,7 +31,11 @@ func run(args []string) int {
 		}
 		return 0
 	}
-	err := flags.Run(newApp(), args)
+	if len(args) > 1 && args[1] == contain.Command {
+		fmt.Fprintln(os.Stderr, contain.Serve(args[2:]))
+		return 1
+	}
+	err := flags.Run(manual.Install(newApp(), args[min(1, len(args)):]), args)
 	if err == nil {
 		return cmdline.ExitOK
 	}

@@ -82,10 +82,20 @@ environment "python" "bench" { requirements = "bench.lock.txt" }
 EOT
 echo 'six==1.17.0 --hash=sha256:4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8eda2be8970586c3274' > bench.lock.txt`
 
+// profiled makes profiles that have samples: the test's own are too short for one.
+const profiled = `sed -i 's/"20ms"/"1s"/' flameox.hcl && flameox apply -target 'extract.pprof.sort:impl=merge,n=100000' -target 'extract.pprof.sort:impl=quick,n=100000'`
+
 // before is what an example of a command needs that the quickstart does not have after one apply.
 var before = map[string]string{
+	"flameox hotspots":      profiled,
+	"flameox callers":       profiled,
+	"flameox callees":       profiled,
+	"flameox stacks":        profiled,
+	"flameox export":        profiled,
+	"flameox flamegraph":    profiled,
 	"flameox plan":          `echo 'host "bench-7" { class = { os = "linux" } }' > hosts.flameox.hcl`,
 	"flameox init":          "rm flameox.hcl",
+	"flameox import":        `printf 'BenchmarkX-2\t100\t12 ns/op\n' > old.txt`,
 	"flameox bundle import": "flameox bundle export evidence.flameox -all",
 	"flameox unpin":         "flameox pin 'capture.gobench.*'",
 	"flameox lock":          pythonLock,

@@ -7,16 +7,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
 	"github.com/flameox/flameox/cmd/flameox/internal/machine"
 	"github.com/flameox/flameox/graph"
+	"github.com/flameox/flameox/graph/outline"
 	"github.com/flameox/flameox/internal/address"
 	"github.com/flameox/flameox/internal/flags"
-	"github.com/flameox/flameox/lang"
 	"github.com/flameox/flameox/stages"
+	declared "github.com/flameox/flameox/stages/host"
 	"github.com/flameox/flameox/stages/workspace"
 )
 
@@ -45,12 +47,30 @@ func runPlan(c *cli.Context) error {
 	if c.Args().Present() {
 		return flags.Usage(c, "plan takes no arguments; select stages with -target")
 	}
-	w, loaded, err := cmdline.Load(c)
+	cmdline.StepBack(c)
+	q := workspace.Question{Target: c.StringSlice("target"), Exclude: c.StringSlice("exclude"), Replace: c.StringSlice("replace")}
+	plain := c.String("out") == "" && !c.IsSet(machine.AsFlag.Name)
+	if plain {
+		if r, err := cmdline.Recall(c, q); r != nil || err != nil {
+			if err != nil {
+				return err
+			}
+			doc := func() (*graph.PlanDocument, bool) { return outlineDocument(c, r.Plan, r.Experiment, r.HostClass) }
+			if shown, err := showOutline(c, r.Plan, doc, nil); shown {
+				return err
+			}
+		}
+	}
+	w, err := cmdline.OpenWorkspace(c)
+	if err != nil {
+		return err
+	}
+	loaded, err := cmdline.LoadInto(c, w)
 	if err != nil {
 		return err
 	}
 	defer w.Save()
-	sel, err := selection(c.StringSlice("target"), c.StringSlice("exclude"), c.StringSlice("replace"))
+	sel, err := selection(q.Target, q.Exclude, q.Replace)
 	if err != nil {
 		return err
 	}
@@ -58,30 +78,50 @@ func runPlan(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	plan, _, err := makePlan(c, w, loaded, sel)
+	plan, planner, err := makePlan(c, w, loaded, sel)
 	if err != nil {
 		return err
 	}
-	doc := planDocument(c, w, plan)
-	if as != nil {
-		doc.Host = as.Name
+	short := outline.Of(plan, sensitiveNames(w), len(q.Replace) > 0)
+	doc := func() (*graph.PlanDocument, bool) {
+		return outlineDocument(c, short, w.Store.Experiment, w.Project.HostClass)
 	}
-	if out := c.String("out"); out != "" {
-		if err := savePlan(c, w, loaded, sel, doc, out); err != nil {
-			return err
+	if !plain {
+		whole := planDocument(c, w, plan)
+		if as != nil {
+			whole.Host = as.Name
+		}
+		if out := c.String("out"); out != "" {
+			if err := savePlan(c, w, loaded, sel, whole, out); err != nil {
+				return err
+			}
+		}
+		doc = func() (*graph.PlanDocument, bool) { return whole, true }
+	}
+	_, err = showOutline(c, short, doc, as)
+	if plain {
+		if doubt := w.Remember(c.Context, q, planner, short); doubt != nil {
+			cmdline.Explain(c, doubt.Error())
 		}
 	}
+	return err
+}
+
+// showOutline prints a plan, as text or as the document. It is false where a remembered plan turned out not to be whole; then nothing was printed.
+func showOutline(c *cli.Context, o *outline.Plan, doc func() (*graph.PlanDocument, bool), as *declared.Machine) (shown bool, err error) {
 	if c.Bool("json") {
-		if err := cmdline.JSON(c, doc); err != nil {
-			return err
+		d, ok := doc()
+		if !ok {
+			return false, nil
 		}
-	} else if err := printPlan(c, w.Store, plan, as, c.String("out")); err != nil {
-		return err
+		err = cmdline.JSON(c, d)
+	} else {
+		err = printPlan(c, o, as, c.String("out"))
 	}
-	if c.Bool("detailed-exitcode") && plan.Stale() {
-		return cmdline.Exit(cmdline.ExitWork)
+	if sum := o.Summary(); err == nil && c.Bool("detailed-exitcode") && sum.Stale() {
+		err = cmdline.Exit(cmdline.ExitWork)
 	}
-	return nil
+	return true, err
 }
 
 // selection parses the patterns of -target, -exclude and -replace.
@@ -111,21 +151,42 @@ func makePlan(c *cli.Context, w *workspace.Workspace, l *stages.Experiment, sel 
 
 func planDocument(c *cli.Context, w *workspace.Workspace, plan *graph.Plan) *graph.PlanDocument {
 	doc := plan.Document(w.Store, w.Project.HostClass)
+	given(c, doc, sensitiveNames(w))
+	return doc
+}
+
+// outlineDocument is the same of a plan that may have been remembered.
+func outlineDocument(c *cli.Context, o *outline.Plan, experiment string, class map[string]string) (*graph.PlanDocument, bool) {
+	doc, ok := o.Document()
+	if !ok {
+		return nil, false
+	}
+	doc.Flameox, doc.Created, doc.Experiment, doc.HostClass = cmdline.Version(), time.Now().UTC(), experiment, class
+	given(c, doc, o.Withheld)
+	return doc, true
+}
+
+// given writes into a document what was given on the command line, without the values of variables that are sensitive.
+func given(c *cli.Context, doc *graph.PlanDocument, sensitive []string) {
 	doc.Target, doc.Exclude, doc.Replace = c.StringSlice("target"), c.StringSlice("exclude"), c.StringSlice("replace")
 	for _, v := range c.StringSlice("var") {
 		name, _, _ := strings.Cut(v, "=")
-		if isSensitive(w, name) {
+		if slices.Contains(sensitive, name) {
 			doc.Withheld = append(doc.Withheld, name)
 		} else {
 			doc.Variables = append(doc.Variables, v)
 		}
 	}
 	doc.VariableFiles = c.StringSlice("var-file")
-	return doc
 }
 
-func isSensitive(w *workspace.Workspace, name string) bool {
-	return slices.ContainsFunc(w.Config.Variables, func(v *lang.Variable) bool { return v.Name == name && v.Sensitive })
+func sensitiveNames(w *workspace.Workspace) (out []string) {
+	for _, v := range w.Config.Variables {
+		if v.Sensitive {
+			out = append(out, v.Name)
+		}
+	}
+	return out
 }
 
 // savePlan writes a plan that holds: one that is itself among the sources of a stage would be stale by having been written, and is not left behind.

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
+	"github.com/flameox/flameox/cmd/flameox/internal/profiles"
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/internal/tail"
@@ -161,12 +162,21 @@ func runSummary(rec *cache.Record) string {
 		if rec.State != "complete" {
 			parts = append(parts, rec.State)
 		}
+	case strings.HasPrefix(rec.Kind, "register."):
+		var verdict string
+		if json.Unmarshal(rec.Results["verdict"], &verdict) == nil {
+			parts = append(parts, verdict)
+		}
+		parts = append(parts, view.Plural(int(rows), "row", "rows"))
 	default:
 		for _, o := range rec.Outputs {
 			if o.Tree {
 				parts = append(parts, view.Bytes(o.Size))
 			}
 		}
+	}
+	if text := profiles.OverheadBrief(rec); text != "" {
+		parts = append(parts, text)
 	}
 	for _, l := range rec.Limitations {
 		parts = append(parts, l.Code)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/graph/facet"
+	"github.com/flameox/flameox/graph/outline"
 	"github.com/flameox/flameox/internal/address"
 	"github.com/flameox/flameox/internal/digest"
 	"github.com/flameox/flameox/internal/host"
@@ -26,15 +28,20 @@ var viewStates = map[graph.State]view.State{
 }
 
 // printPlan prints a plan; as is the machine that it was made for, nil for this one.
-func printPlan(c *cli.Context, s *graph.Store, p *graph.Plan, as *declared.Machine, saved string) error {
-	at := map[string]view.Where{}
-	for _, d := range p.Decisions {
-		if n := len(d.Records); n > 0 && d.State == graph.Cached {
-			r := d.Records[n-1]
-			at[d.Node.Address.String()] = view.Where{Age: s.Now().Sub(r.Started), Host: r.Host}
+func printPlan(c *cli.Context, o *outline.Plan, as *declared.Machine, saved string) error {
+	now := time.Now()
+	v := planView(o.Summary(), o.Started(), func(yield func(planned) bool) {
+		for i := range o.Stages {
+			s := &o.Stages[i]
+			p := planned{block: s.Block, key: s.Key, PlannedStage: &s.Planned}
+			if s.Planned.State == graph.Cached && !s.Started.IsZero() {
+				p.where = view.Where{Age: now.Sub(s.Started), Host: s.Host}
+			}
+			if !yield(p) {
+				return
+			}
 		}
-	}
-	v := planView(p.Document(s, nil), at)
+	})
 	v.Saved = saved
 	if as != nil {
 		v.On, v.Class = as.Name, host.Describe(as.Class, ", ")
@@ -43,25 +50,38 @@ func printPlan(c *cli.Context, s *graph.Store, p *graph.Plan, as *declared.Machi
 }
 
 func printPlanDocument(c *cli.Context, doc *graph.PlanDocument) error {
-	v := planView(doc, nil)
+	v := planView(doc.Summary, doc.Servers, func(yield func(planned) bool) {
+		for i := range doc.Stages {
+			block, key := splitAddress(doc.Stages[i].Address)
+			if !yield(planned{block: block, key: key, PlannedStage: &doc.Stages[i]}) {
+				return
+			}
+		}
+	})
 	if doc.Host != "" {
 		v.On, v.Class = doc.Host, host.Describe(doc.HostClass, ", ")
 	}
 	return v.Write(c.App.Writer, cmdline.View(c))
 }
 
-// planView groups the stages by block, in the order in which blocks first appear; where says when and on what host the result of a
-// cached stage was made.
-func planView(doc *graph.PlanDocument, where map[string]view.Where) *view.Plan {
+// planned is one stage of a plan; where says when and on what host its result was made, if it is cached and that is known.
+type planned struct {
+	block, key string
+	*graph.PlannedStage
+	where view.Where
+}
+
+// planView groups the stages by block, in the order in which blocks first appear.
+func planView(sum graph.PlanSummary, servers []graph.PlannedServer, stages iter.Seq[planned]) *view.Plan {
 	v := &view.Plan{Estimate: view.Estimate{
-		Total: time.Duration(doc.Summary.EstimateNS), Runs: doc.Summary.EstimateRuns,
-		MayRun: time.Duration(doc.Summary.MayRunNS), Unknown: doc.Summary.Unknown, Elsewhere: doc.Summary.Elsewhere,
+		Total: time.Duration(sum.EstimateNS), Runs: sum.EstimateRuns,
+		MayRun: time.Duration(sum.MayRunNS), Unknown: sum.Unknown, Elsewhere: sum.Elsewhere,
 	}}
 	index := map[string]int{}
-	for _, s := range doc.Stages {
-		block, key := splitAddress(s.Address)
+	for s := range stages {
+		block := s.block
 		inst := view.Instance{
-			Key: key, State: viewStates[s.State], Have: s.Have, Want: s.Want, Because: becauseOf(s.Reasons), Where: where[s.Address],
+			Key: s.key, State: viewStates[s.State], Have: s.Have, Want: s.Want, Because: becauseOf(s.Reasons), Where: s.where,
 		}
 		if s.Blocked != nil {
 			inst.Why, inst.Do = s.Blocked.Why, s.Blocked.Do
@@ -74,7 +94,7 @@ func planView(doc *graph.PlanDocument, where map[string]view.Where) *view.Plan {
 		}
 		v.Blocks[i].Instances = append(v.Blocks[i].Instances, inst)
 	}
-	for _, s := range doc.Servers {
+	for _, s := range servers {
 		block, key := splitAddress(s.Address)
 		inst := view.Instance{Key: key, State: view.Start, Because: []view.Because{{Fact: "for " + view.Plural(s.Stages, "stage", "stages")}}}
 		if n := len(v.Blocks); n > 0 && v.Blocks[n-1].Name == block {

@@ -13,7 +13,12 @@ import (
 
 	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
 	"github.com/flameox/flameox/cmd/flameox/internal/configure"
+	"github.com/flameox/flameox/cmd/flameox/internal/importing"
 	"github.com/flameox/flameox/cmd/flameox/internal/machine"
+	"github.com/flameox/flameox/cmd/flameox/internal/profiles"
+	"github.com/flameox/flameox/cmd/flameox/internal/recipes"
+	"github.com/flameox/flameox/cmd/flameox/internal/register"
+	"github.com/flameox/flameox/cmd/flameox/internal/spans"
 	"github.com/flameox/flameox/cmd/flameox/internal/storage"
 	"github.com/flameox/flameox/evidence/export"
 	"github.com/flameox/flameox/graph"
@@ -58,8 +63,16 @@ var documents = map[string]struct {
 	"recover":     {"What a recovery did: flameox recover -json", storage.Recovery{}},
 	"bundle":      {"What is in a bundle: flameox bundle export -json", bundle.Manifest{}},
 	"import":      {"What an import brought: flameox bundle import -json", bundle.Imported{}},
+	"import-file": {"What an existing file is, and the block that brings it in: flameox import -json", importing.Document{}},
+	"spans":       {"What follows from the spans of traces: flameox spans window, transitions, sequences and gaps -json", spans.Document{}},
 	"export":      {"What was exported: flameox evidence export -json", export.Report{}},
+	"hotspots":    {"The heaviest frames of a profile: flameox hotspots -json", profiles.HotspotsDocument{}},
+	"calls":       {"Who calls a frame, or whom it calls: flameox callers -json, flameox callees -json", profiles.CallsDocument{}},
+	"stacks":      {"The heaviest stacks of a profile: flameox stacks -json", profiles.StacksDocument{}},
+	"recipe":      {"The answer of a recipe: flameox recipe -json", recipes.Document{}},
+	"scaling":     {"How a metric grows along an axis: flameox recipe scaling -json", recipes.ScalingDocument{}},
 	"host":        {"What this machine is: flameox host -json", machine.HostDocument{}},
+	"register":    {"What was registered with a run: flameox register -json", register.Document{}},
 	"providers":   {"What each provider can do here: flameox providers -json", machine.ProvidersDocument{}},
 	"version":     {"The version: flameox version -json", versionDocument{}},
 }
@@ -69,7 +82,7 @@ func TestSchemasAreThoseOfTheTypes(t *testing.T) {
 		"flameox": ".", "graph": "../../graph", "cache": "../../graph/cache", "facet": "../../graph/facet", "fsck": "../../graph/fsck",
 		"gc": "../../graph/gc", "bundle": "../../graph/bundle", "storage": "internal/storage", "export": "../../evidence/export",
 		"address": "../../internal/address", "render": "../../lang/render", "reference": "../../lang/reference", "configure": "internal/configure",
-		"machine": "internal/machine", "pins": "../../stages/environment/pins", "capability": "../../stages/capability", "providers": "../../providers",
+		"machine": "internal/machine", "register": "internal/register", "importing": "internal/importing", "spans": "internal/spans", "profiles": "internal/profiles", "recipes": "internal/recipes", "callgraph": "../../evidence/callgraph", "growth": "../../internal/growth", "pins": "../../stages/environment/pins", "capability": "../../stages/capability", "providers": "../../providers",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -201,6 +214,9 @@ check "c" {
 	fits(t, "bundle", p.want(0, "bundle", "export", "b.flameox", "-all", "-json"))
 	fits(t, "import", p.want(0, "bundle", "import", "b.flameox", "-json"))
 	fits(t, "export", p.want(0, "evidence", "export", "-o", "tables", "-json"))
+	p.write("old.txt", "BenchmarkX-2\t100\t12 ns/op\n")
+	fits(t, "import-file", p.want(0, "import", "old.txt", "-json"))
+	fits(t, "spans", p.want(0, "spans", "gaps", "-json"))
 	fits(t, "console", p.want(0, "console", "-json", "-e", "[1, null, { a = true }]"))
 	fits(t, "schema", p.want(0, "schema", "-json"))
 	fits(t, "schema", p.want(0, "schema", "-json", "capture", "pprof"))
@@ -211,6 +227,29 @@ check "c" {
 		"p.lock.txt":  "six==1.17.0 --hash=sha256:" + strings.Repeat("ab", 32) + "\n",
 	})
 	fits(t, "lock", locked.want(0, "lock", "-json"))
+	fits(t, "recipe", p.want(0, "recipe", "failures", "-json"))
+	fits(t, "recipe", p.want(0, "recipe", "memory", "-json"))
+	profiled := newProject(t, map[string]string{
+		"flameox.hcl": `
+import "cpuprofile" "p" { path = "p.cpuprofile" }
+extract "node" "p" { from = import.cpuprofile.p }
+import "gobench" "b" {
+  matrix = { n = [1, 2, 3] }
+  path   = "b${matrix.n}.txt"
+}
+extract "gobench" "b" { from = import.gobench.b }
+`,
+		"b1.txt":       "BenchmarkX 1 5 ns/op\nPASS\n",
+		"b2.txt":       "BenchmarkX 1 9 ns/op\nPASS\n",
+		"b3.txt":       "BenchmarkX 1 14 ns/op\nPASS\n",
+		"p.cpuprofile": `{"nodes":[{"id":1,"callFrame":{"functionName":"(root)","scriptId":"0","url":"","lineNumber":-1,"columnNumber":-1},"hitCount":0,"children":[2]},{"id":2,"callFrame":{"functionName":"f","scriptId":"1","url":"a.js","lineNumber":0,"columnNumber":0},"hitCount":2}],"startTime":0,"endTime":2000,"samples":[2,2],"timeDeltas":[0,1000]}`,
+	})
+	profiled.want(0, "apply")
+	fits(t, "hotspots", profiled.want(0, "hotspots", "import.cpuprofile.p", "-json"))
+	fits(t, "calls", profiled.want(0, "callers", "import.cpuprofile.p", "f", "-json"))
+	fits(t, "calls", profiled.want(0, "callees", "import.cpuprofile.p", "f", "-json"))
+	fits(t, "stacks", profiled.want(0, "stacks", "import.cpuprofile.p", "f", "-json"))
+	fits(t, "scaling", profiled.want(0, "recipe", "scaling", "-json"))
 	fits(t, "version", p.want(0, "version", "-json"))
 	p.write("broken.flameox.hcl", "workload \"w\" {\n  comand = 1\n}\n")
 	fits(t, "validate", p.want(1, "validate", "-json"))

@@ -13,12 +13,14 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
+	"github.com/flameox/flameox/cmd/flameox/internal/profiles"
 	"github.com/flameox/flameox/evidence"
 	"github.com/flameox/flameox/evidence/columns"
 	"github.com/flameox/flameox/evidence/query"
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/internal/view"
+	"github.com/flameox/flameox/stages/capture"
 	"github.com/flameox/flameox/stages/program"
 )
 
@@ -131,6 +133,8 @@ func printRun(c *cli.Context, s *graph.Store, rec *cache.Record) error {
 	field("signal", rec.Signal)
 	field("ended by flameox", rec.Cause)
 	field("attempt", attemptText(rec))
+	field("revision", strconv.Itoa(rec.Revision))
+	field("verdict", rec.Verdict)
 	if len(rec.Argv) > 0 {
 		args := make([]string, len(rec.Argv))
 		for i, a := range rec.Argv {
@@ -142,11 +146,20 @@ func printRun(c *cli.Context, s *graph.Store, rec *cache.Record) error {
 	field("host", rec.Host.Name)
 	field("producer", rec.Producer)
 	field("evidence", evidenceState(s, rec))
+	if rec.Results != nil || !graph.IsSensitive(rec.Outputs) { // results of what is sensitive are kept back
+		field("overhead", profiles.OverheadText(rec))
+	}
+	for _, r := range rec.Registrations {
+		field("registered", registration(&r))
+	}
 	field("key", rec.Key.String())
 	for _, f := range rec.Manifest.Facets {
 		v.Facts = append(v.Facts, view.Fact{Facet: facetWords(f.Name), Text: facetLine(f, cmdline.View(c))})
 	}
 	for name, value := range rec.Results {
+		if name == capture.OverheadResult { // it has a line of its own
+			continue
+		}
 		v.Results = append(v.Results, view.Field{Name: name, Value: string(value)})
 	}
 	sort.Slice(v.Results, func(i, j int) bool { return v.Results[i].Name < v.Results[j].Name })
@@ -163,6 +176,18 @@ func printRun(c *cli.Context, s *graph.Store, rec *cache.Record) error {
 		v.Outputs = append(v.Outputs, out)
 	}
 	return v.Write(c.App.Writer, cmdline.View(c))
+}
+
+// registration is what was appended to a run, from where, by whom, and since when.
+func registration(r *cache.Registration) string {
+	text := r.Output + " from " + r.From
+	if r.Verdict != "" {
+		text += ", " + r.Verdict
+	}
+	if r.Producer != "" {
+		text += ", by " + r.Producer
+	}
+	return text + fmt.Sprintf(", revision %d, %s, rows in run %s", r.Reviewed+1, r.When.Local().Format("2006-01-02 15:04:05 -0700"), r.By)
 }
 
 func attemptText(rec *cache.Record) string {

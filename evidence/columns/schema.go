@@ -40,6 +40,7 @@ type Column struct {
 	Unit     string // of a number; "" for counts and names
 	Doc      string // what the value is
 	Source   string // the producers' fields it comes from
+	Distinct bool   // most rows have a text of their own, so a dictionary of them would only cost time
 }
 
 // Schema is the columns of a table in order.

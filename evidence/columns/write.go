@@ -93,10 +93,13 @@ func NewWriter(w io.Writer, s *Schema, meta map[string]string) (*Writer, error) 
 	}
 	for i := range s.Columns {
 		for _, path := range s.Columns[i].paths() {
-			if s.Columns[i].Type == String {
+			if s.Columns[i].Type == String && !s.Columns[i].Distinct {
 				opts = append(opts, parquet.WithDictionaryFor(path, true))
 			}
-			if s.Columns[i].Shape != Scalar {
+			if s.Columns[i].Distinct {
+				opts = append(opts, parquet.WithCompressionLevelFor(path, 1)) // more effort finds little in ids and takes twice as long
+			}
+			if s.Columns[i].Shape != Scalar || s.Columns[i].Distinct {
 				opts = append(opts, parquet.WithStatsFor(path, false)) // no reader skips by them
 			}
 		}

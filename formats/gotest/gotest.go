@@ -2,10 +2,10 @@ package gotest
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/flameox/flameox/internal/pattern"
 	"github.com/flameox/flameox/internal/token"
 )
 
@@ -24,7 +24,7 @@ type Flag struct {
 	Bool  bool
 }
 
-var goName = regexp.MustCompile(`^go([0-9][0-9a-z.]*)?(\.exe)?$`)
+var goName = pattern.Lazy{Expr: `^go([0-9][0-9a-z.]*)?(\.exe)?$`}
 
 // Recognize says what argv is: `go test`, by its first two words (with -C between them), or a test binary, by a
 // first word that ends in ".test". Runtime tokens may stand inside. ok is false for anything else, such as a
@@ -131,7 +131,7 @@ func ValidBenchtime(s string) error {
 	return fmt.Errorf("benchtime = %q is neither a duration nor a number of iterations; write \"500ms\", \"2s\" or \"100x\"", s)
 }
 
-var benchtime = regexp.MustCompile(`^([1-9][0-9]*x|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`)
+var benchtime = pattern.Lazy{Expr: `^([1-9][0-9]*x|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`}
 
 // baseName is the last path element, of either kind of path; it looks at text only, so a token is part of a name.
 func baseName(s string) string {

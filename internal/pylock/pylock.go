@@ -3,12 +3,12 @@ package pylock
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/flameox/flameox/internal/digest"
+	"github.com/flameox/flameox/internal/pattern"
 )
 
 // Package is one locked package.
@@ -43,10 +43,10 @@ func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Det
 const MaxSize = 16 << 20
 
 var (
-	requirement = regexp.MustCompile(`^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[([^\]]*)\])?\s*(.*)$`)
-	version     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.!+_-]*$`)
-	separators  = regexp.MustCompile(`[-_.]+`)
-	hash        = regexp.MustCompile(`^(sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})$`)
+	requirement = pattern.Lazy{Expr: `^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[([^\]]*)\])?\s*(.*)$`}
+	version     = pattern.Lazy{Expr: `^[A-Za-z0-9][A-Za-z0-9.!+_-]*$`}
+	separators  = pattern.Lazy{Expr: `[-_.]+`}
+	hash        = pattern.Lazy{Expr: `^(sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})$`}
 )
 
 // sources are the options that say where packages come from.

@@ -3,9 +3,10 @@ package tail
 
 import (
 	"io"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/flameox/flameox/internal/pattern"
 )
 
 // Size is how much of the end is looked at, in bytes.
@@ -33,8 +34,8 @@ func Lines(r io.Reader, size int64) []string {
 
 // nodeEnds is what Node writes last where nothing caught an error, whatever the error was; nodeError is the line that says it.
 var (
-	nodeEnds  = regexp.MustCompile(`^Node\.js v\d`)
-	nodeError = regexp.MustCompile(`^[A-Za-z_$][\w$.]*(Error|Exception)\b.*:`)
+	nodeEnds  = pattern.Lazy{Expr: `^Node\.js v\d`}
+	nodeError = pattern.Lazy{Expr: `^[A-Za-z_$][\w$.]*(Error|Exception)\b.*:`}
 )
 
 // Reason is the line that says most: the last one, or the error that Node had thrown.

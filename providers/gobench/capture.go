@@ -87,6 +87,7 @@ func (Provider) Plan(w providers.Workload, options any) (providers.Invocation, e
 			Bounds:       map[string]string{"count": strconv.Itoa(o.Count), "benchtime": o.Benchtime},
 			Filters:      map[string]string{"bench": o.Bench, "run": o.Run},
 		},
+		Paced: !strings.HasSuffix(o.Benchtime, "x"),
 	}, nil
 }
 

@@ -2,8 +2,8 @@ package gobench
 
 import (
 	"bytes"
-	"regexp"
 
+	"github.com/flameox/flameox/internal/pattern"
 	"github.com/flameox/flameox/providers"
 )
 
@@ -13,9 +13,9 @@ func (Provider) Formats() []providers.Format {
 }
 
 var (
-	resultLine = regexp.MustCompile(`(?m)^Benchmark[^\sa-z]\S*[ \t]+[1-9][0-9]*[ \t]+[0-9][0-9.eE+-]*[ \t]+\S`)
-	prelude    = regexp.MustCompile(`(?m)^goos: \S+\r?\ngoarch: \S+\r?$`)
-	testEvent  = regexp.MustCompile(`^\{"(Time|Action)":"[^"]*",.*"Package":"`)
+	resultLine = pattern.Lazy{Expr: `(?m)^Benchmark[^\sa-z]\S*[ \t]+[1-9][0-9]*[ \t]+[0-9][0-9.eE+-]*[ \t]+\S`}
+	prelude    = pattern.Lazy{Expr: `(?m)^goos: \S+\r?\ngoarch: \S+\r?$`}
+	testEvent  = pattern.Lazy{Expr: `^\{"(Time|Action)":"[^"]*",.*"Package":"`}
 )
 
 // detect claims text with a result line or with the lines that testing prints before the first, and the events

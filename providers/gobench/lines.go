@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/flameox/flameox/internal/pattern"
 )
 
 // maxLine is the longest line that benchfmt is given: its scanner stops for good at 64 KiB, and one
@@ -67,9 +68,9 @@ type facts struct {
 
 var (
 	// What testing prints behind a benchmark's name, where something stands in front that is no name.
-	lostResult = regexp.MustCompile(`(^|[^0-9])[1-9][0-9]*\t *[0-9.]+ ns/op`)
+	lostResult = pattern.Lazy{Expr: `(^|[^0-9])[1-9][0-9]*\t *[0-9.]+ ns/op`}
 	// A result line of the format but for the name.
-	otherResult = regexp.MustCompile(`^(\S+)\s+[1-9][0-9]*\s+[0-9][0-9.eE+-]*\s+[^\s0-9]*/op(\s|$)`)
+	otherResult = pattern.Lazy{Expr: `^(\S+)\s+[1-9][0-9]*\s+[0-9][0-9.eE+-]*\s+[^\s0-9]*/op(\s|$)`}
 )
 
 // lines is the payload as benchfmt reads it, with everything noted on the way that benchfmt ignores.

@@ -3,9 +3,9 @@ package memray
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
+	"github.com/flameox/flameox/internal/pattern"
 	"github.com/flameox/flameox/internal/token"
 )
 
@@ -18,7 +18,7 @@ type command struct {
 
 func (c command) interpreter() []string { return append([]string{c.python}, c.flags...) }
 
-var pythonName = regexp.MustCompile(`^python[0-9.]*t?d?$`)
+var pythonName = pattern.Lazy{Expr: `^python[0-9.]*t?d?$`}
 
 // parse takes the workload's command apart. memray runs a target in the interpreter that it is installed in, so the command has to
 // name that interpreter: what a launcher would choose is not known before it runs.

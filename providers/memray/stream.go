@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
+	"github.com/flameox/flameox/internal/pattern"
 	"github.com/flameox/flameox/providers"
 )
 
@@ -226,7 +226,7 @@ func (p *parser) line(l *line, want string) error {
 }
 
 // release is what versions of Python packages look like (PEP 440).
-var release = regexp.MustCompile(`^([0-9]+!)?[0-9]+(\.[0-9]+)*((a|b|rc)[0-9]+)?(\.post[0-9]+)?(\.dev[0-9]+)?(\+[a-z0-9]+([-_.][a-z0-9]+)*)?$`)
+var release = pattern.Lazy{Expr: `^([0-9]+!)?[0-9]+(\.[0-9]+)*((a|b|rc)[0-9]+)?(\.post[0-9]+)?(\.dev[0-9]+)?(\+[a-z0-9]+([-_.][a-z0-9]+)*)?$`}
 
 func (p *parser) reader(l *line, want string) error {
 	r := l.Reader

@@ -3,12 +3,12 @@ package node
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/flameox/flameox/evidence"
+	"github.com/flameox/flameox/internal/pattern"
 	"github.com/flameox/flameox/internal/token"
 	"github.com/flameox/flameox/providers"
 )
@@ -126,7 +126,7 @@ func (Provider) Plan(w providers.Workload, options any) (providers.Invocation, e
 	return inv, nil
 }
 
-var program = regexp.MustCompile(`^node(js)?(-?[0-9.]+)?(\.exe)?$`)
+var program = pattern.Lazy{Expr: `^node(js)?(-?[0-9.]+)?(\.exe)?$`}
 
 // valued are Node's options whose value is the next argument, so that the script behind them is found.
 var valued = []string{"-r", "--require", "--import", "-e", "--eval", "-p", "--print", "-C", "--conditions", "--loader", "--experimental-loader", "--env-file", "--input-type"}
@@ -162,7 +162,7 @@ func workload(w providers.Workload) error {
 	return nil
 }
 
-var release = regexp.MustCompile(`^v([0-9]+)\.([0-9]+)\.([0-9]+)\S*\s*$`)
+var release = pattern.Lazy{Expr: `^v([0-9]+)\.([0-9]+)\.([0-9]+)\S*\s*$`}
 
 // Probe asks Node for its version, and refuses one in which the flags are not stable.
 func (Provider) Probe(argv []string) ([]string, func(stdout, stderr []byte) (string, error)) {

@@ -96,7 +96,7 @@ func (o *Options) goTest(c gotest.Command) (providers.Invocation, error) {
 		ProcessScope: "test process",
 		Bounds:       map[string]string{"count": strconv.Itoa(o.Count), "benchtime": o.Benchtime},
 		Filters:      map[string]string{"bench": o.Bench, "run": o.Run},
-	}}
+	}, Paced: o.Bench != "" && !strings.HasSuffix(o.Benchtime, "x")}
 	if c.GoTest() {
 		inv.Scope.Mode = "go_test"
 	}

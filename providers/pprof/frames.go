@@ -1,13 +1,13 @@
 package pprof
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	pb "github.com/google/pprof/profile"
 
 	"github.com/flameox/flameox/formats/profile"
+	"github.com/flameox/flameox/internal/pattern"
 	"github.com/flameox/flameox/providers"
 )
 
@@ -22,7 +22,7 @@ const (
 
 // Go's runtime charges samples that belong to no function to functions that are never called: see
 // the end of the list of pseudo-functions in runtime/proc.go.
-var goSynthetic = regexp.MustCompile(`^runtime\._(System|ExternalCode|LostExternalCode|GC|LostSIGPROFDuringAtomic64|LostContendedRuntimeLock|VDSO)$`)
+var goSynthetic = pattern.Lazy{Expr: `^runtime\._(System|ExternalCode|LostExternalCode|GC|LostSIGPROFDuringAtomic64|LostContendedRuntimeLock|VDSO)$`}
 
 // framer makes frames of locations.
 type framer struct {

@@ -5,8 +5,8 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"io"
-	"regexp"
 
+	"github.com/flameox/flameox/internal/pattern"
 	"github.com/flameox/flameox/providers"
 )
 
@@ -16,7 +16,7 @@ func (Provider) Formats() []providers.Format {
 }
 
 // legacyText are the first lines of the text formats that the reader knows.
-var legacyText = regexp.MustCompile(`^(#.*\n|\s*\n)*(heap profile: +\d+: |--- (heapz?|heapz 1|growthz?|contentionz?|contentionz 1|mutex|threadz?)\b.*---|[a-z]+ profile: total +\d+\n)`)
+var legacyText = pattern.Lazy{Expr: `^(#.*\n|\s*\n)*(heap profile: +\d+: |--- (heapz?|heapz 1|growthz?|contentionz?|contentionz 1|mutex|threadz?)\b.*---|[a-z]+ profile: total +\d+\n)`}
 
 // detect claims a profile by what the first bytes hold, also when they are compressed: a gzip file of
 // anything else is not claimed.

@@ -80,9 +80,8 @@ type Ran struct {
 func Start(t testing.TB, inv providers.Invocation, dir string) Ran {
 	t.Helper()
 	r := Ran{Out: t.TempDir()}
-	var argv []string
-	for _, a := range inv.Argv {
-		s, err := token.Expand(a, func(name string) (string, error) {
+	expand := func(text string) string {
+		s, err := token.Expand(text, func(name string) (string, error) {
 			if name != "out.dir" {
 				return "", fmt.Errorf("the test has no value for %s", name)
 			}
@@ -91,13 +90,17 @@ func Start(t testing.TB, inv providers.Invocation, dir string) Ran {
 		if err != nil {
 			t.Fatal(err)
 		}
-		argv = append(argv, s)
+		return s
+	}
+	var argv []string
+	for _, a := range inv.Argv {
+		argv = append(argv, expand(a))
 	}
 	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off")
 	for k, v := range inv.Env {
-		cmd.Env = append(cmd.Env, k+"="+v)
+		cmd.Env = append(cmd.Env, k+"="+expand(v))
 	}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -35,14 +35,16 @@ type Cases struct {
 	Options any // of the extraction; nil for the defaults
 	// Half is the state that the first half of Valid has: Incompatible, or Partial where a prefix is evidence.
 	Half evidence.State
+	// HalfValid says that a prefix is a valid run, of a format that allows it.
+	HalfValid bool
 	// Cuttable says that rows have a weight, so that a budget cuts them; otherwise it refuses.
 	Cuttable bool
 	// EmptyValid says that Empty is a valid run. A profile without a sample is one, a benchmark run that measured
 	// nothing is not.
 	EmptyValid bool
-	// Interpreter is the one that a Reader's script runs in.
+	// Interpreter is the one that a Reader's script runs in, or the program of a Printer.
 	Interpreter string
-	// Flips is how many changed payloads are tried; 150 where it is 0. A Reader starts a process or two for each.
+	// Flips is how many changed payloads are tried; 150 where it is 0. A Reader or a Printer starts a process or two for each.
 	Flips int
 	// Several says that a run may have several artifacts of the role, which become evidence together.
 	Several bool
@@ -176,7 +178,7 @@ func runExtractor(t *testing.T, e providers.Extractor, c *Cases) {
 		if got.outcome.State != c.Half {
 			t.Errorf("state %s, want %s: %v", got.outcome.State, c.Half, got.outcome.Limitations)
 		}
-		s.validity(t, c.Valid[:len(c.Valid)/2], 0, false)
+		s.validity(t, c.Valid[:len(c.Valid)/2], 0, c.HalfValid)
 	})
 	for name, data := range foreign() {
 		t.Run("another format is refused: "+name, func(t *testing.T) { s.refused(t, data) })

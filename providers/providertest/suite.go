@@ -21,11 +21,13 @@ type suite struct {
 	known map[string]*providers.Reading // of a Reader, by job and payload
 }
 
-// read lets the reader of a Reader's payloads run, as the engine does before it calls the provider. Equal payloads are read once.
+// read lets the reader of a Reader's payloads run, or the program of a Printer's, as the engine does before it calls the provider. Equal payloads are read once.
 func (s *suite) read(t *testing.T, job string, in providers.Input) providers.Input {
 	t.Helper()
-	r, ok := s.e.(providers.Reader)
-	if !ok || len(in.Artifacts) == 0 {
+	r, reads := s.e.(providers.Reader)
+	pr, prints := s.e.(providers.Printer)
+	prints = prints && len(in.Artifacts) > 0 && pr.Prints(in.Artifacts[0])
+	if !reads && !prints || len(in.Artifacts) == 0 {
 		return in
 	}
 	key := job
@@ -40,7 +42,11 @@ func (s *suite) read(t *testing.T, job string, in providers.Input) providers.Inp
 		if job == "validate" {
 			options = nil
 		}
-		s.known[key] = Read(t, r, s.c.Interpreter, job, options, in.Artifacts, s.dir)
+		if prints {
+			s.known[key] = Print(t, pr, s.c.Interpreter, options, in.Artifacts[0], s.dir)
+		} else {
+			s.known[key] = Read(t, r, s.c.Interpreter, job, options, in.Artifacts, s.dir)
+		}
 	}
 	in.Reading = s.known[key]
 	return in

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/flameox/flameox/evidence"
+	"github.com/flameox/flameox/internal/pattern"
 	"github.com/flameox/flameox/internal/token"
 	"github.com/flameox/flameox/providers"
 )
@@ -91,6 +91,7 @@ func (Provider) Plan(w providers.Workload, options any) (providers.Invocation, e
 			{Name: "stderr", Stream: providers.Stderr, Role: providers.RoleLog, MediaType: "text/plain; charset=utf-8"},
 		},
 		Scope: providers.Scope{Mode: mode, ProcessScope: "worker processes", Bounds: o.bounds(), Filters: map[string]string{}},
+		Paced: true, // it calibrates how often it loops
 	}
 	switch mode {
 	case "script":
@@ -174,7 +175,7 @@ func (o *Options) flags(mode string) ([]string, error) {
 	return append(flags, "--copy-env"), nil
 }
 
-var cpus = regexp.MustCompile(`^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$`)
+var cpus = pattern.Lazy{Expr: `^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$`}
 
 func (o *Options) bounds() map[string]string {
 	b := map[string]string{"processes": strconv.Itoa(o.Processes), "values": strconv.Itoa(o.Values), "warmups": strconv.Itoa(o.Warmups)}
@@ -187,7 +188,7 @@ func (o *Options) bounds() map[string]string {
 }
 
 // own are options that the capture writes, or that change what those say.
-var own = regexp.MustCompile(`^(-o.*|-[pnwl][0-9]*|--(output|append|processes|values|warmups|loops|min-time|affinity|track-memory|tracemalloc|worker|rigorous|fast|debug-single-value)(=.*)?)$`)
+var own = pattern.Lazy{Expr: `^(-o.*|-[pnwl][0-9]*|--(output|append|processes|values|warmups|loops|min-time|affinity|track-memory|tracemalloc|worker|rigorous|fast|debug-single-value)(=.*)?)$`}
 
 // script hands the flags to a script that uses pyperf: behind all its arguments, or behind the subcommand of `-m pyperf`, where those of the
 // measured code follow.
@@ -220,7 +221,7 @@ func module(argv []string) (at int, ok bool) {
 	return 0, false
 }
 
-var python = regexp.MustCompile(`^(python|pypy)[0-9.]*(\.exe)?$`)
+var python = pattern.Lazy{Expr: `^(python|pypy)[0-9.]*(\.exe)?$`}
 
 func interpreter(arg string) bool { return python.MatchString(path.Base(token.Display(arg))) }
 

@@ -124,7 +124,7 @@ func read(ctx context.Context, in providers.Input, budget evidence.Budget) (*sui
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	data, err := evidence.ReadPayload(f, a.Size, limit+1)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", a.Name, err)
 	}

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
-	"regexp"
 
+	"github.com/flameox/flameox/internal/pattern"
 	"github.com/flameox/flameox/providers"
 )
 
@@ -15,7 +15,7 @@ func (Provider) Formats() []providers.Format {
 }
 
 // What pyperf's documents begin with, those before 1.0 too, so that an import can say what is wrong with them.
-var shape = regexp.MustCompile(`^\s*\{\s*("benchmarks"\s*:\s*\[\s*\{\s*("runs"\s*:\s*\[|"common_metadata"\s*:|"metadata"\s*:\s*\{[^{}]*\}\s*,\s*"runs"\s*:)|("version"\s*:\s*("1\.0"|[0-9]+)\s*,\s*)?"metadata"\s*:\s*\{[^{}]*"(perf_version|calibrate_loops|inner_loops|loops)"\s*:|"version"\s*:\s*"1\.0"\s*,\s*"benchmarks"\s*:)`)
+var shape = pattern.Lazy{Expr: `^\s*\{\s*("benchmarks"\s*:\s*\[\s*\{\s*("runs"\s*:\s*\[|"common_metadata"\s*:|"metadata"\s*:\s*\{[^{}]*\}\s*,\s*"runs"\s*:)|("version"\s*:\s*("1\.0"|[0-9]+)\s*,\s*)?"metadata"\s*:\s*\{[^{}]*"(perf_version|calibrate_loops|inner_loops|loops)"\s*:|"version"\s*:\s*"1\.0"\s*,\s*"benchmarks"\s*:)`}
 
 // detect claims a document by how it begins, also when it is compressed.
 func detect(head []byte) bool {

@@ -3,11 +3,11 @@ package pyperf
 import (
 	"errors"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 
 	"github.com/flameox/flameox/formats/jsonscan"
+	"github.com/flameox/flameox/internal/pattern"
 	"github.com/flameox/flameox/providers"
 )
 
@@ -293,7 +293,7 @@ func readMetadata(r *jsonscan.Reader) (m metadata) {
 // readerMajor is the newest major version of pyperf whose results are known.
 const readerMajor = 2
 
-var release = regexp.MustCompile(`^([0-9]+)(\.[0-9]+)*([a-z.+-][0-9a-z.+-]*)?$`)
+var release = pattern.Lazy{Expr: `^([0-9]+)(\.[0-9]+)*([a-z.+-][0-9a-z.+-]*)?$`}
 
 // checkVersion refuses versions of pyperf that are newer than what is known, and text that is no version.
 func checkVersion(v string) error {

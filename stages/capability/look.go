@@ -91,8 +91,14 @@ func look(ctx context.Context, p *kind.Project, provider providers.Provider, at 
 		return f, nil
 	}
 	f.Version, err = version(ans)
+	var denied *providers.Denial
 	switch {
+	case errors.As(err, &denied):
+		f.State, f.Why, f.Do = Blocked, denied.Why, denied.Do
 	case err == nil:
+		if denied = providers.Forbidden(provider, os.ReadFile); denied != nil {
+			f.State, f.Why, f.Do = Blocked, denied.Why, denied.Do
+		}
 	case f.Version != "":
 		f.State, f.Why, f.Do = Incompatible, err.Error(), at.Install
 	default:

@@ -119,6 +119,7 @@ func compileNode(inst *lang.Instance, o *node.Options, c *kind.Compiler) (*kind.
 
 // New constructs the environment that options declare; a nil options is the one of a stage that names no environment.
 func New(o *Options, p *kind.Project) (*Host, error) {
+	p.Reads.Env("PATH")
 	h := &Host{Path: p.Environ["PATH"], Tracked: map[string]string{}, Untracked: map[string]string{}}
 	if o == nil {
 		return h, nil
@@ -138,6 +139,7 @@ func New(o *Options, p *kind.Project) (*Host, error) {
 		if err := inheritable(name); err != nil {
 			return nil, err
 		}
+		p.Reads.Env(name)
 		if v, ok := p.Environ[name]; ok {
 			h.Tracked[name] = v
 		}
@@ -155,6 +157,7 @@ func New(o *Options, p *kind.Project) (*Host, error) {
 		if _, twice := h.Tracked[name]; twice {
 			return nil, fmt.Errorf("%s is both untracked and part of the key; name it once", name)
 		}
+		p.Reads.Env(name)
 		if v, ok := p.Environ[name]; ok {
 			h.Untracked[name] = v
 		}

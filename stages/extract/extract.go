@@ -56,6 +56,7 @@ type Options struct {
 type Source struct {
 	Node     *graph.Node
 	Provider string
+	Paced    bool // providers.Invocation has the meaning
 }
 
 // BlockType describes the block with a schema for each provider that can extract.
@@ -122,7 +123,7 @@ func (s *stage) Actions(ctx context.Context, in *graph.Results) ([]*graph.Action
 		if paths != nil {
 			inputs.Add("paths", paths.Digest.String())
 		}
-		rd, err := s.reading(ctx, r)
+		rd, err := s.reading(ctx, r, artifacts)
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +140,8 @@ func (s *stage) Actions(ctx context.Context, in *graph.Results) ([]*graph.Action
 
 // reading is how the payloads of a run of a Reader are read.
 type reading struct {
-	by      providers.Reader // nil where the provider reads by itself
+	by      providers.Reader // nil where it is no script that reads
+	printer *printing        // nil where it is no program that prints
 	place   place
 	version string      // of the library: the one that the run had
 	facet   facet.Facet // for the key; rows follow from the version, wherever an interpreter has it
@@ -147,7 +149,13 @@ type reading struct {
 
 // reading finds out who reads the payloads of a run. A capture's record says which version wrote them, so nothing is started; of an import
 // nothing is known, and the interpreter that the extraction names is asked.
-func (s *stage) reading(ctx context.Context, r *cache.Summary) (out reading, err error) {
+func (s *stage) reading(ctx context.Context, r *cache.Summary, artifacts []providers.Artifact) (out reading, err error) {
+	if pr, ok := s.provider.(providers.Printer); ok {
+		if a := printed(pr, artifacts); a != nil {
+			return s.printed(ctx, r, pr, a)
+		}
+		return out, nil
+	}
 	by, ok := s.provider.(providers.Reader)
 	if !ok {
 		return out, nil
@@ -206,8 +214,11 @@ func (s *stage) run(ctx context.Context, t *graph.Task, artifacts []providers.Ar
 	rec := &cache.Record{Execution: cache.ExecutionNotApplicable, Capture: cache.CaptureRegistered, Validation: cache.ValidationPassed}
 	var res *response
 	var fail *cache.Note
-	if rd.by != nil {
+	switch {
+	case rd.by != nil:
 		fail, err = rd.place.read(ctx, t, s.project, rd.by, req.Job, s.options, rd.version, &req.Input, req.Budget)
+	case rd.printer != nil:
+		fail, err = rd.place.print(ctx, t, s.project, rd.printer, s.options, rd.version, &req.Input, req.Budget)
 	}
 	if err == nil && fail == nil {
 		res, fail, err = ask(ctx, t, s.project.Self, &req)

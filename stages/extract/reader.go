@@ -131,18 +131,44 @@ func (at place) isolated(ctx context.Context, p *kind.Project, r providers.Reade
 	return at.probe(ctx, p, s.Library, slices.Concat([]string{at.program}, s.Flags, []string{"-c", string(s.Content), "probe"}))
 }
 
-// probe runs a question once for one look at the project. An answer that is none is a *graph.BlockedError.
+// probe asks which library there is. An answer that is none is a *graph.BlockedError.
 func (at place) probe(ctx context.Context, p *kind.Project, library string, argv []string) (*identity, error) {
+	said, err := at.ask(ctx, p, "which "+library+" it has", argv)
+	if err != nil {
+		return nil, err
+	}
+	out := &identity{exe: said.exe}
+	// What a start file of the interpreter's prints comes before it.
+	text := bytes.TrimSpace(said.stdout)
+	if err := json.Unmarshal(text[bytes.LastIndexByte(text, '\n')+1:], &out.ReaderIdentity); err != nil {
+		return nil, said.unusable("which "+library+" it has", err)
+	}
+	return out, nil
+}
+
+// said is what a program answered.
+type said struct {
+	exe    string
+	stdout []byte
+}
+
+// unusable is an answer that is none, as what blocks a stage.
+func (s *said) unusable(question string, err error) error {
+	return &graph.BlockedError{Why: fmt.Sprintf("asking %s %s has failed: its answer is not as it should be: %v", s.exe, question, err)}
+}
+
+// ask runs a question once for one look at the project. A program that is not there or that fails is a *graph.BlockedError.
+func (at place) ask(ctx context.Context, p *kind.Project, question string, argv []string) (*said, error) {
 	type memoKey struct{ path, dir, argv, env string }
 	env := at.variables(os.TempDir())
 	key := memoKey{at.path, at.dir, strings.Join(argv, "\x00"), strings.Join(env, "\x00")}
-	return kind.Remember(p.Memo, key, func() (*identity, error) {
+	return kind.Remember(p.Memo, key, func() (*said, error) {
 		exe, err := at.resolve(p)
 		if err != nil {
 			return nil, err
 		}
 		blocked := func(format string, args ...any) error {
-			return &graph.BlockedError{Why: fmt.Sprintf("asking %s which %s it has failed: ", exe.Path, library) + fmt.Sprintf(format, args...)}
+			return &graph.BlockedError{Why: fmt.Sprintf("asking %s %s has failed: ", exe.Path, question) + fmt.Sprintf(format, args...)}
 		}
 		tmp, err := os.MkdirTemp("", "flameox-probe-")
 		if err != nil {
@@ -168,13 +194,7 @@ func (at place) probe(ctx context.Context, p *kind.Project, library string, argv
 		if err != nil {
 			return nil, fmt.Errorf("read what %s answered: %w", exe.Path, err)
 		}
-		out := &identity{exe: exe.Path}
-		// What a start file of the interpreter's prints comes before it.
-		text = bytes.TrimSpace(text)
-		if err := json.Unmarshal(text[bytes.LastIndexByte(text, '\n')+1:], &out.ReaderIdentity); err != nil {
-			return nil, blocked("its answer is not as it should be: %v", err)
-		}
-		return out, nil
+		return &said{exe.Path, text}, nil
 	})
 }
 
@@ -225,42 +245,62 @@ func (at place) read(ctx context.Context, t *graph.Task, p *kind.Project, r prov
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(t.Dir, "reader-")
+	dir, err := readerFolder(t, r)
 	if err != nil {
-		return nil, fmt.Errorf("make a folder for the reader of %s: %w", r.Name(), err)
+		return nil, err
 	}
-	script, tmp := filepath.Join(dir, s.Name), filepath.Join(dir, "tmp")
-	if err = os.Mkdir(tmp, 0o700); err == nil {
-		err = os.WriteFile(script, s.Content, 0o400)
-	}
-	if err != nil {
+	script := filepath.Join(dir, s.Name)
+	if err := os.WriteFile(script, s.Content, 0o400); err != nil {
 		return nil, fmt.Errorf("lay out the reader of %s: %w", r.Name(), err)
 	}
 	argv := slices.Concat([]string{at.program}, s.Flags, []string{script, string(j), argument})
 	for _, a := range in.Artifacts {
 		argv = append(argv, a.Path)
 	}
-	out, stderr := &providers.Reading{Path: filepath.Join(dir, "stream"), Version: version}, filepath.Join(dir, "stderr")
-	at.env = nil
-	res, err := t.Store.Broker.Run(ctx, broker.Command{
-		Argv: argv, Executable: exe, Dir: dir, Env: at.variables(tmp), Mark: t.Mark, Stdout: out.Path, Stderr: stderr,
-		Timeout: budget.Wall, OutputLimit: budget.OutputBytes, MemoryLimit: limit(budget.Memory), Staging: t.Dir,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("start the reader of %s: %w", r.Name(), err)
-	}
-	if res.Cause != "" {
-		return ended(res, "the reader of "+r.Name(), budget, stderr), nil
+	out, fail, err := at.spool(ctx, t, r, exe, argv, dir, budget)
+	if err != nil || fail != nil {
+		return fail, err
 	}
 	// What ran has to be what the key says, to the byte.
 	if ran, err := os.ReadFile(script); err != nil || digest.Sum(ran) != digest.Sum(s.Content) {
 		return &cache.Note{Code: "executable_changed", Text: fmt.Sprintf("the collector %s is not what it was when the reader of %s was started", s.Name, r.Name())}, nil
 	}
+	out.Version = version
+	in.Reading = out
+	return nil, nil
+}
+
+// readerFolder is a private folder of a process that reads for a provider, below the attempt's, with one for temporary files in it.
+func readerFolder(t *graph.Task, by providers.Provider) (string, error) {
+	dir, err := os.MkdirTemp(t.Dir, "reader-")
+	if err == nil {
+		err = os.Mkdir(filepath.Join(dir, "tmp"), 0o700)
+	}
+	if err != nil {
+		return "", fmt.Errorf("make a folder for the reader of %s: %w", by.Name(), err)
+	}
+	return dir, nil
+}
+
+// spool runs argv in a folder of readerFolder's and keeps what it prints. fail says why that is nothing to be read.
+func (at place) spool(ctx context.Context, t *graph.Task, by providers.Provider, exe *broker.Executable, argv []string, dir string, budget evidence.Budget) (out *providers.Reading, fail *cache.Note, err error) {
+	out = &providers.Reading{Path: filepath.Join(dir, "stream")}
+	stderr := filepath.Join(dir, "stderr")
+	at.env = nil
+	res, err := t.Store.Broker.Run(ctx, broker.Command{
+		Argv: argv, Executable: exe, Dir: dir, Env: at.variables(filepath.Join(dir, "tmp")), Mark: t.Mark, Stdout: out.Path, Stderr: stderr,
+		Timeout: budget.Wall, OutputLimit: budget.OutputBytes, MemoryLimit: limit(budget.Memory), Staging: t.Dir,
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("start the reader of %s: %w", by.Name(), err)
+	}
+	if res.Cause != "" {
+		return nil, ended(res, "the reader of "+by.Name(), budget, stderr), nil
+	}
 	if res.Exit != 0 || res.Signal != "" {
 		out.Failure = how(res, stderr)
 	}
-	in.Reading = out
-	return nil, nil
+	return out, nil, nil
 }
 
 // limit is the memory of a process that may use n bytes for what it reads; 0 is none.

@@ -45,7 +45,9 @@ func validate(ctx context.Context, t *graph.Task, project *kind.Project, p provi
 		rec.Invalid = append(rec.Invalid, *fail)
 		return nil
 	}
-	rec.Producer = res.Receipt.Producer
+	if v := res.Receipt.Producer; v != "" || !prints(p) {
+		rec.Producer = v
+	}
 	rec.Limitations = append(rec.Limitations, notes(res.Receipt.Limitations)...)
 	if !res.Receipt.Valid {
 		rec.Validation = cache.ValidationFailed
@@ -54,10 +56,16 @@ func validate(ctx context.Context, t *graph.Task, project *kind.Project, p provi
 	return nil
 }
 
-// readAgain lets the reader of a Reader's payloads run, in the interpreter that the run had. An import has none: its validator sees the outside.
+// readAgain lets the reader of a Reader's payloads run, in the interpreter that the run had, or the program of a Printer's. An import has none: its validator sees the outside.
 func readAgain(ctx context.Context, t *graph.Task, project *kind.Project, p providers.Provider, rec *cache.Record, req *request) (*cache.Note, error) {
+	if len(rec.Argv) == 0 {
+		return nil, nil
+	}
+	if pr, ok := p.(providers.Printer); ok {
+		return printAgain(ctx, t, project, pr, rec, req)
+	}
 	r, ok := p.(providers.Reader)
-	if !ok || len(rec.Argv) == 0 {
+	if !ok {
 		return nil, nil
 	}
 	name, err := r.Interpreter(rec.Argv, nil)

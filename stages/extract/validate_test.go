@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) {
 	broker.MaybeSupervise()
 	if len(os.Args) > 1 && os.Args[1] == WorkerCommand {
-		if err := Serve(context.Background(), providers.New(append(validators(), scripted{"json"})...), os.Args[2:]); err != nil {
+		if err := Serve(context.Background(), providers.New(append(validators(), scripted{"json"}, printer{})...), os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

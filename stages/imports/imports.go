@@ -79,6 +79,7 @@ func (k Kind) Compile(inst *lang.Instance, c *kind.Compiler) (*kind.Compiled, er
 // Actions is one action: the file as it is now.
 func (s *stage) Actions(context.Context, *graph.Results) ([]*graph.Action, error) {
 	abs := filepath.Join(s.project.Root, filepath.FromSlash(s.rel))
+	s.project.Reads.Path(abs)
 	if info, err := os.Lstat(abs); err == nil && info.Mode()&os.ModeSymlink != 0 {
 		return nil, &graph.BlockedError{Why: s.rel + " is a symbolic link", Do: "name the file itself"}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/graph/cas"
 	"github.com/flameox/flameox/graph/facet"
+	"github.com/flameox/flameox/internal/reads"
 	"github.com/flameox/flameox/internal/sources"
 	"github.com/flameox/flameox/internal/token"
 	"github.com/flameox/flameox/lang"
@@ -82,7 +83,10 @@ type Project struct {
 	Environ map[string]string // the caller's environment
 	Self    string            // this binary, for extraction workers
 	Memo    *Memo             // of one look at the project's files
-	Shared  Pool              // servers that stand for longer than one stage
+	// Reads is told of everything outside of the process that actions are made from, so that a plan can stand again without being made. A stage
+	// tells it before it looks; one that asks a program says that it cannot be known. It may be nil.
+	Reads  *reads.Log
+	Shared Pool // servers that stand for longer than one stage
 	// Secret is the value of a sensitive variable, for the moment a process starts. It goes nowhere else.
 	Secret func(name string) (string, bool)
 
@@ -96,6 +100,9 @@ func (p *Project) Refresh() error {
 	p.sources, err = sources.New(p.Root)
 	return err
 }
+
+// Looked tells Reads of one path.
+func (p *Project) Looked(path string) { p.Reads.Path(path) }
 
 // Sources lists the project's files as they were at the first question since Refresh.
 func (p *Project) Sources() *sources.Resolver { return p.sources }

@@ -34,6 +34,27 @@ type PreparedLease interface {
 	Start(ctx context.Context, t *graph.Task, every time.Duration) (RunningLease, error)
 }
 
+// Over is a lease that may stand on another one, which stands before it and is ended after it: what disturbs the way to a server.
+type Over interface {
+	Lease
+	// On is the lease below; nil where there is none.
+	On() Lease
+}
+
+// PreparedOver is what an Over prepares.
+type PreparedOver interface {
+	PreparedLease
+	// StartOn is Start over the lease below, which stands; nil where there is none.
+	StartOn(ctx context.Context, t *graph.Task, every time.Duration, below RunningLease) (RunningLease, error)
+}
+
+// Demanding is a lease that not every stage can use.
+type Demanding interface {
+	Lease
+	// Suits says why the stage cannot use it.
+	Suits(n *graph.Node) error
+}
+
 // RunningLease stands.
 type RunningLease interface {
 	// Value is what one of its tokens stands for.

@@ -1,10 +1,12 @@
 package kind
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/facet"
 )
 
@@ -17,6 +19,18 @@ type Session struct {
 
 // Uses says whether the stage uses a lease.
 func (s *Session) Uses(l Lease) bool { return slices.Contains(s.Leases, l) }
+
+// Suits says why a stage cannot use what it asks for.
+func (s *Session) Suits(n *graph.Node) error {
+	for _, l := range s.Leases {
+		if d, ok := l.(Demanding); ok {
+			if err := d.Suits(n); err != nil {
+				return fmt.Errorf("it uses %s: %w", l.Address(), err)
+			}
+		}
+	}
+	return nil
+}
 
 // Sampler watches the processes of a session.
 type Sampler struct {

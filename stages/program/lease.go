@@ -66,7 +66,7 @@ func (p *Prepared) startLeases(ctx context.Context, t *graph.Task, rec *cache.Re
 		}
 	}
 	for _, l := range p.order {
-		running, err := p.leases[l].Start(ctx, t, p.program.session.Every(l))
+		running, err := s.start(ctx, t, l)
 		if running != nil {
 			s.running[l] = running
 		}
@@ -84,6 +84,16 @@ func (p *Prepared) startLeases(ctx context.Context, t *graph.Task, rec *cache.Re
 		}
 	}
 	return s, nil
+}
+
+// start makes one lease stand, over the one below it where it has one.
+func (s *leases) start(ctx context.Context, t *graph.Task, l kind.Lease) (kind.RunningLease, error) {
+	every := s.p.program.session.Every(l)
+	over, ok := s.p.leases[l].(kind.PreparedOver)
+	if !ok {
+		return s.p.leases[l].Start(ctx, t, every)
+	}
+	return over.StartOn(ctx, t, every, s.running[l.(kind.Over).On()])
 }
 
 // values are what the leases' tokens stand for.

@@ -31,6 +31,11 @@ const pathsName = "paths.json"
 // A refused or a missing required one makes the record invalid. All patterns are looked for at once, so that a file is one
 // output, the first pattern's that matches it, and one look decides what there is.
 func PutOutputs(t *graph.Task, rec *cache.Record, declared []providers.DeclaredOutput) error {
+	return PutBounded(t, rec, declared, broker.Limits{})
+}
+
+// PutBounded is PutOutputs of no more than the limits allow.
+func PutBounded(t *graph.Task, rec *cache.Record, declared []providers.DeclaredOutput, limits broker.Limits) error {
 	var patterns []broker.Pattern
 	var of []providers.DeclaredOutput // by pattern
 	for _, d := range declared {
@@ -43,7 +48,7 @@ func PutOutputs(t *graph.Task, rec *cache.Record, declared []providers.DeclaredO
 	if len(patterns) == 0 {
 		return nil
 	}
-	files, refusals := broker.Snapshot(t.Out(), patterns, broker.Limits{})
+	files, refusals := broker.Snapshot(t.Out(), patterns, limits)
 	for i := range refusals {
 		refuse(rec, &refusals[i])
 	}
@@ -142,7 +147,7 @@ func (p *Prepared) PutPaths(t *graph.Task, rec *cache.Record) error {
 func Artifacts(s *graph.Store, outputs []cache.Output) (in []providers.Artifact, paths *cache.Output) {
 	for i, o := range outputs {
 		switch {
-		case o.Tree, o.Role == RoleStdout, o.Role == RoleStderr, o.Role == providers.RoleLog, o.Role == RoleTree, strings.HasPrefix(o.Role, RoleTable):
+		case o.Tree, o.Registered(), o.Role == RoleStdout, o.Role == RoleStderr, o.Role == providers.RoleLog, o.Role == RoleTree, strings.HasPrefix(o.Role, RoleTable):
 		case o.Role == RolePaths:
 			paths = &outputs[i]
 		default:

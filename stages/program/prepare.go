@@ -118,6 +118,11 @@ func (p *Program) resolve(ctx context.Context, out *Prepared) error {
 		return err
 	}
 	for n, name := range p.starts {
+		if out.runtime != nil {
+			if base, ok := out.runtime.Programs[name]; ok { // the environment's own links to it, once that stands
+				name = base
+			}
+		}
 		other, err := p.lookUp(env, hint, name)
 		if err != nil {
 			return err
@@ -127,6 +132,11 @@ func (p *Program) resolve(ctx context.Context, out *Prepared) error {
 			out.executables.AddNote(fmt.Sprintf("starts %d %s %d", n+1, link.Kind, i), link.Digest.String(), link.Real)
 		}
 		addLibraries(&out.executables, other)
+		if out.runtime == nil { // what an interpreter has installed runs as much as when the command begins with it
+			if err := p.addDistributions(&out.executables, other); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -184,7 +194,7 @@ func (p *Program) searched() broker.Env {
 		return strings.FieldsFunc(vars[name], split)
 	}
 	return broker.Env{
-		Path: p.Host.Path, Dir: filepath.Join(p.project.Root, filepath.FromSlash(p.Dir)), Digest: p.digestFile,
+		Path: p.Host.Path, Dir: filepath.Join(p.project.Root, filepath.FromSlash(p.Dir)), Digest: p.digestFile, Looked: p.project.Looked,
 		Libraries: list("LD_LIBRARY_PATH", func(r rune) bool { return r == ':' || r == ';' }),
 		Preload:   list("LD_PRELOAD", func(r rune) bool { return r == ':' || r == ' ' }),
 	}

@@ -121,6 +121,13 @@ func (p *Program) With(argv []string, env map[string]string, c *kind.Compiler) *
 	return q.with(c)
 }
 
+// Behind is the program with something in front of its command, and no other change: also its session is the same.
+func (p *Program) Behind(prefix []string, c *kind.Compiler) *Program {
+	q := *p
+	q.Command = slices.Concat(prefix, p.Command)
+	return q.with(c)
+}
+
 // Session is the program's, for others to join: what runs of it is a session of its own.
 func (p *Program) Session() *kind.Session {
 	if p.session == nil {
@@ -208,6 +215,9 @@ func (c *canonical) text(s string) string {
 // lease is the number of a lease, from 1.
 func (c *canonical) lease(l kind.Lease) int {
 	i := slices.Index(c.leases, l)
+	if over, ok := l.(kind.Over); ok && i < 0 && over.On() != nil {
+		c.lease(over.On()) // it is started first
+	}
 	if i < 0 {
 		i = len(c.leases)
 		c.leases = append(c.leases, l)

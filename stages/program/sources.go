@@ -48,7 +48,9 @@ func (p *Program) checkDir() error {
 }
 
 func (p *Program) lookAtDir() error {
-	info, err := os.Stat(filepath.Join(p.project.Root, filepath.FromSlash(p.Dir)))
+	dir := filepath.Join(p.project.Root, filepath.FromSlash(p.Dir))
+	p.project.Reads.Path(dir)
+	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return &graph.BlockedError{Why: fmt.Sprintf("the working directory %s does not exist", p.Dir), Do: "make it, or correct cwd"}
@@ -113,6 +115,7 @@ func (p *Program) argumentFiles() (inside, outside []string) {
 		if !filepath.IsAbs(a) {
 			abs = filepath.Join(p.project.Root, filepath.FromSlash(p.Dir), a)
 		}
+		p.project.Reads.Path(abs)
 		if info, err := os.Stat(abs); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
@@ -145,6 +148,7 @@ func (p *Program) hash(rels, outside []string) (*fileSet, error) {
 		fs.tree[i] = cas.File{Path: rels[i], Digest: s.Digest, Size: s.Size, Exec: s.Exec}
 	}
 	for _, path := range outside {
+		p.project.Reads.Path(path)
 		s, err := p.project.Stat.Digest(path)
 		if err != nil {
 			name := path
@@ -161,11 +165,13 @@ func (p *Program) hash(rels, outside []string) (*fileSet, error) {
 		return nil, fmt.Errorf("hash the sources: %w", err)
 	}
 	p.project.Store.KnowTree(fs.root, fs.tree)
+	p.project.Reads.Set(fs.root, p.project.Root, rels)
 	return fs, nil
 }
 
 // hashOne follows a link, which hashing refused. Anything else that keeps a file from being read blocks the stage.
 func (p *Program) hashOne(path string, err error) (string, cas.Hashed, error) {
+	p.project.Reads.Path(path)
 	if errors.Is(err, cas.ErrNotRegular) {
 		var s cas.Hashed
 		if path, err = filepath.EvalSymlinks(path); err == nil {
@@ -175,6 +181,13 @@ func (p *Program) hashOne(path string, err error) (string, cas.Hashed, error) {
 		}
 	}
 	return path, cas.Hashed{}, &graph.BlockedError{Why: fmt.Sprintf("an input cannot be read: %v", err), Do: "make it readable, or leave it out of sources"}
+}
+
+// FixSources says that a key has the sources in another form than its inputs, so that it cannot be made again from new sources alone.
+func (p *Prepared) FixSources() {
+	if p.files != nil {
+		p.program.project.Reads.Fix(p.files.root)
+	}
 }
 
 // changed names the first input whose stat identity is no longer the hashed one, or that is a link to another file by now.

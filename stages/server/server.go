@@ -17,6 +17,7 @@ import (
 	"github.com/flameox/flameox/graph/facet"
 	"github.com/flameox/flameox/internal/digest"
 	"github.com/flameox/flameox/internal/loopback"
+	"github.com/flameox/flameox/internal/token"
 	"github.com/flameox/flameox/lang"
 	"github.com/flameox/flameox/stages/kind"
 	"github.com/flameox/flameox/stages/program"
@@ -27,6 +28,9 @@ const version = 1
 
 // selfPort is the token of the port that a server is to listen on.
 const selfPort = "self_port"
+
+// SelfPort is that token as it stands in a command.
+func SelfPort() string { return token.Make(selfPort) }
 
 // Kind is the block `server "<name>"`.
 type Kind struct{}
@@ -88,11 +92,26 @@ func (Kind) BlockType() lang.BlockType {
 
 // Compile makes a definition node whose tokens are a lease.
 func (Kind) Compile(inst *lang.Instance, c *kind.Compiler) (*kind.Compiled, error) {
-	o := inst.Options.(*Options)
-	s := &Server{address: inst.Address().String(), options: o, project: c.Project, ready: *lang.Defaults(&Ready{}).(*Ready)}
+	ready := lang.Defaults(&Ready{}).(*Ready)
 	if r, ok := inst.Nested["ready"].(*Ready); ok {
-		s.ready = *r
+		ready = r
 	}
+	s, err := New(inst.Address().String(), inst.Options.(*Options), *ready, c)
+	if err != nil {
+		return nil, err
+	}
+	node := c.Node(inst, graph.Definition, nil)
+	node.Lease = s.existing == nil
+	out := &kind.Compiled{Node: node, Value: s, Tokens: map[string]kind.Token{}}
+	for _, t := range tokens {
+		out.Tokens[t.Name] = kind.Token{Lease: s}
+	}
+	return out, nil
+}
+
+// New is the server that a block declares, or that a stage kind starts on its own behalf: address is what people know it by.
+func New(address string, o *Options, ready Ready, c *kind.Compiler) (*Server, error) {
+	s := &Server{address: address, options: o, project: c.Project, ready: ready}
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -114,13 +133,7 @@ func (Kind) Compile(inst *lang.Instance, c *kind.Compiler) (*kind.Compiled, erro
 		}
 		s.program = p
 	}
-	node := c.Node(inst, graph.Definition, nil)
-	node.Lease = s.existing == nil
-	out := &kind.Compiled{Node: node, Value: s, Tokens: map[string]kind.Token{}}
-	for _, t := range tokens {
-		out.Tokens[t.Name] = kind.Token{Lease: s}
-	}
-	return out, nil
+	return s, nil
 }
 
 func (s *Server) check() error {
@@ -170,6 +183,7 @@ func (s *Server) Prepare(ctx context.Context, in *graph.Results) (kind.PreparedL
 	if p.program, err = s.program.Prepare(ctx, in, nil); err != nil {
 		return nil, err
 	}
+	p.program.FixSources() // they enter the keys of its users, under other names
 	definition := kind.Definition("server", version, s.options, &s.ready)
 	manifest := p.program.Manifest(definition)
 	p.key = manifest.Key()

@@ -151,6 +151,9 @@ func redact(u *url.URL) string {
 	return v.String()
 }
 
+// Archive is the SHA-256 of what is downloaded.
+func (t *Tool) Archive() digest.Digest { return t.archive }
+
 func (t *Tool) manifest() facet.Manifest {
 	f := facet.Facet{Name: facet.Executables}
 	f.AddNote("tool.archive", t.archive.String(), t.o.Revision)

@@ -150,6 +150,7 @@ func (e *Environment) readLock() (*Lock, error) {
 	if inputs.IsZero() {
 		again = fmt.Sprintf("write %s with what the environment needs, and run `flameox lock %s`", e.o.From, e.Address)
 	}
+	e.project.Reads.Path(e.file(name))
 	src, err := os.ReadFile(e.file(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &graph.BlockedError{Why: "the lock " + name + " does not exist", Do: again}
@@ -161,6 +162,7 @@ func (e *Environment) readLock() (*Lock, error) {
 	if err != nil {
 		return nil, &graph.BlockedError{Why: fmt.Sprintf("%s is no lock: %v", name, err), Do: again}
 	}
+	e.project.Reads.Path(filepath.Join(e.dir(), pins.Name))
 	f, err := pins.Read(e.dir())
 	if err != nil {
 		return nil, &graph.BlockedError{Why: err.Error()}
@@ -184,6 +186,7 @@ func (e *Environment) readLock() (*Lock, error) {
 // inputs is the digest of what the lock is made from: of what is needed, not of the whole package.json, which says much else. Zero where
 // there is no package.json.
 func (e *Environment) inputs() (digest.Digest, error) {
+	e.project.Reads.Path(e.file(e.o.From))
 	src, err := os.ReadFile(e.file(e.o.From))
 	if errors.Is(err, fs.ErrNotExist) {
 		return digest.Digest{}, nil

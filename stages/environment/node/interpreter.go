@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/broker"
 	"github.com/flameox/flameox/internal/digest"
+	"github.com/flameox/flameox/internal/pattern"
 	"github.com/flameox/flameox/internal/vfs"
 	"github.com/flameox/flameox/stages/environment/managed"
 )
@@ -40,7 +40,7 @@ var selectors = []string{"NODENV_VERSION", "NODENV_ROOT", "NVM_DIR", "VOLTA_HOME
 // interpreter finds the base interpreter. A shim is asked each time, because what it looks at is not known; an interpreter itself once, for as
 // long as its bytes stand.
 func (e *Environment) interpreter(ctx context.Context) (*Interpreter, error) {
-	exe, err := broker.Resolve(broker.Env{Path: e.search, Dir: e.dir(), Digest: e.digest}, e.o.Interpreter)
+	exe, err := broker.Resolve(broker.Env{Path: e.search, Dir: e.dir(), Digest: e.digest, Looked: e.project.Looked}, e.o.Interpreter)
 	var start *broker.StartError
 	if errors.As(err, &start) {
 		return nil, &graph.BlockedError{Why: start.Error(), Do: "install Node, or correct interpreter"}
@@ -75,6 +75,7 @@ func (e *Environment) digest(path string) (digest.Digest, error) {
 }
 
 func (e *Environment) ask(ctx context.Context, exe *broker.Executable) (*Interpreter, error) {
+	e.project.Reads.Refuse("an interpreter is asked for its version") // the next plan knows it
 	tmp, err := os.MkdirTemp("", "flameox-probe-")
 	if err != nil {
 		return nil, err
@@ -108,7 +109,7 @@ func (e *Environment) ask(ctx context.Context, exe *broker.Executable) (*Interpr
 	return found, nil
 }
 
-var isVersion = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+[-a-z0-9.]*$`)
+var isVersion = pattern.Lazy{Expr: `^[0-9]+\.[0-9]+\.[0-9]+[-a-z0-9.]*$`}
 
 // npm finds the npm of the interpreter: the one that came with it, else the one in PATH. It is started by the interpreter itself, because its own
 // first line would find another.
@@ -186,7 +187,7 @@ func lastLine(path string) string {
 }
 
 // userInfo is the part of a URL that names a user, with the password.
-var userInfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/@\s]+@`)
+var userInfo = pattern.Lazy{Expr: `([a-zA-Z][a-zA-Z0-9+.-]*://)[^/@\s]+@`}
 
 // redact takes users and passwords out of URLs.
 func redact(s string) string { return userInfo.ReplaceAllString(s, "${1}…@") }

@@ -167,6 +167,7 @@ func (e *Environment) readLock() (*pylock.Lock, error) {
 	if len(e.o.From)+len(e.o.Packages) == 0 {
 		again = fmt.Sprintf("say in from or packages what it is made from, and run `flameox lock %s`", e.Address)
 	}
+	e.project.Reads.Path(e.file(name))
 	src, err := os.ReadFile(e.file(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &graph.BlockedError{Why: "the lock " + name + " does not exist", Do: again}
@@ -182,6 +183,7 @@ func (e *Environment) readLock() (*pylock.Lock, error) {
 		}
 		return nil, &graph.BlockedError{Why: fmt.Sprintf("%s is no lock: %v", name, err), Do: again}
 	}
+	e.project.Reads.Path(filepath.Join(e.dir(), pins.Name))
 	f, err := pins.Read(e.dir())
 	if err != nil {
 		return nil, &graph.BlockedError{Why: err.Error()}
@@ -213,6 +215,7 @@ func (e *Environment) inputs() (digest.Digest, error) {
 	}
 	f := facet.Facet{Name: facet.Inputs}
 	for _, name := range e.o.From {
+		e.project.Reads.Path(e.file(name))
 		src, err := os.ReadFile(e.file(name))
 		if err != nil {
 			return digest.Digest{}, fmt.Errorf("%s, which the lock is made from, cannot be read: %w", name, err)

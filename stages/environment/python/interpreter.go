@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/broker"
 	"github.com/flameox/flameox/internal/digest"
+	"github.com/flameox/flameox/internal/pattern"
 	"github.com/flameox/flameox/internal/vfs"
 	"github.com/flameox/flameox/stages/environment/managed"
 )
@@ -73,7 +73,7 @@ var chosenBy = []string{".python-version", ".tool-versions", "mise.toml", ".mise
 
 // interpreter finds the base interpreter. What a command line once answered is remembered for as long as nothing moves that it depends on.
 func (e *Environment) interpreter(ctx context.Context) (*Interpreter, error) {
-	exe, err := broker.Resolve(broker.Env{Path: e.search, Dir: e.dir(), Digest: e.digest}, e.o.Interpreter)
+	exe, err := broker.Resolve(broker.Env{Path: e.search, Dir: e.dir(), Digest: e.digest, Looked: e.project.Looked}, e.o.Interpreter)
 	var start *broker.StartError
 	if errors.As(err, &start) {
 		return nil, &graph.BlockedError{Why: start.Error()}
@@ -117,6 +117,7 @@ func (e *Environment) digest(path string) (digest.Digest, error) {
 
 // stands says whether a remembered interpreter is still what it was.
 func (e *Environment) stands(i *Interpreter) bool {
+	e.project.Reads.Path(i.Path)
 	d, err := e.digest(i.Path)
 	if err != nil || d != i.Digest {
 		return false
@@ -124,6 +125,7 @@ func (e *Environment) stands(i *Interpreter) bool {
 	if i.Library == "" {
 		return true
 	}
+	e.project.Reads.Path(i.Library)
 	d, err = e.digest(i.Library)
 	return err == nil && d == i.LibraryDigest
 }
@@ -138,6 +140,11 @@ func (e *Environment) question(exe *broker.Executable) (string, bool) {
 		fmt.Fprintf(&b, "%s\x00%s\x00", l.Real, l.Digest)
 	}
 	file := func(path string) {
+		if !filepath.IsAbs(path) {
+			e.project.Reads.Refuse("HOME is no absolute path")
+		} else {
+			e.project.Reads.Path(path)
+		}
 		if src, err := os.ReadFile(path); err == nil {
 			fmt.Fprintf(&b, "%s\x00%s\x00", path, digest.Sum(src))
 		}
@@ -145,6 +152,7 @@ func (e *Environment) question(exe *broker.Executable) (string, bool) {
 	file(filepath.Join(filepath.Dir(filepath.Dir(exe.Path)), "pyvenv.cfg"))
 	if shim {
 		for _, name := range append([]string{"PATH", "HOME"}, selectors...) {
+			e.project.Reads.Env(name)
 			fmt.Fprintf(&b, "%s=%s\x00", name, e.project.Environ[name])
 		}
 		for dir := e.dir(); ; dir = filepath.Dir(dir) {
@@ -162,6 +170,7 @@ func (e *Environment) question(exe *broker.Executable) (string, bool) {
 }
 
 func (e *Environment) ask(ctx context.Context, exe *broker.Executable) (*answer, error) {
+	e.project.Reads.Refuse("an interpreter is asked for its version") // the next plan knows it
 	tmp, err := os.MkdirTemp("", "flameox-probe-")
 	if err != nil {
 		return nil, err
@@ -196,7 +205,7 @@ func (e *Environment) ask(ctx context.Context, exe *broker.Executable) (*answer,
 	return a, nil
 }
 
-var isVersion = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+[a-z0-9]*$`)
+var isVersion = pattern.Lazy{Expr: `^[0-9]+\.[0-9]+\.[0-9]+[a-z0-9]*$`}
 
 // maxRemembered bounds the file of answers.
 const maxRemembered = 64

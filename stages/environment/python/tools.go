@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/flameox/flameox/graph"
 	"github.com/flameox/flameox/graph/broker"
+	"github.com/flameox/flameox/internal/pattern"
 	"github.com/flameox/flameox/stages/environment/managed"
 )
 
@@ -129,7 +129,7 @@ func lastLine(path string) string {
 }
 
 // userInfo is the part of a URL that names a user, with the password.
-var userInfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/@\s]+@`)
+var userInfo = pattern.Lazy{Expr: `([a-zA-Z][a-zA-Z0-9+.-]*://)[^/@\s]+@`}
 
 // redact takes users and passwords out of URLs.
 func redact(s string) string { return userInfo.ReplaceAllString(s, "${1}…@") }

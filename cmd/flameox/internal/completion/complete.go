@@ -1,7 +1,6 @@
 package completion
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -9,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/flameox/flameox/cmd/flameox/internal/manual"
+	"github.com/flameox/flameox/internal/pattern"
 )
 
 // Kind says what an answer is.
@@ -188,7 +188,7 @@ func value(o manual.Option, typed string, src Source) Answer {
 	return named([]string{o.Value}, typed, nil, src)
 }
 
-var choices = regexp.MustCompile(`^: ([a-z0-9-]+(?:, [a-z0-9-]+)* or [a-z0-9-]+)`)
+var choices = pattern.Lazy{Expr: `^: ([a-z0-9-]+(?:, [a-z0-9-]+)* or [a-z0-9-]+)`}
 
 // Choices are the only values that a flag takes, where its usage lists them behind the placeholder; nil where any value may do.
 func Choices(o manual.Option) []string {

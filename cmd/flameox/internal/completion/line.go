@@ -1,8 +1,9 @@
 package completion
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/flameox/flameox/internal/pattern"
 )
 
 // word is a piece of a command line in a shell.
@@ -54,7 +55,7 @@ func split(line, breaks string) []word {
 	return append(out, w)
 }
 
-var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+var assignment = pattern.Lazy{Expr: `^[A-Za-z_][A-Za-z0-9_]*=`}
 
 // arguments are the words behind the command's own name; variables that are set for it stand before that.
 func arguments(words []word) []word {

@@ -2,6 +2,7 @@ package manual
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -17,8 +18,34 @@ const (
 	longest = 26 // columns of a name that still has its explanation beside it
 )
 
-// Install makes every command of app answer -help with its page.
-func Install(app *cli.App) *cli.App {
+// Install makes every command of app answer -help with its page. args are the program's arguments: writing all pages
+// takes longer than most of the start, so they are written only where the arguments ask for one.
+func Install(app *cli.App, args []string) *cli.App {
+	if slices.ContainsFunc(args, asksForHelp) {
+		return write(app)
+	}
+	before := app.Before
+	app.Before = func(c *cli.Context) error {
+		// A group, and the program itself, answer with their page where no command of theirs is named.
+		if group := app.Command(c.Args().First()); group == nil || len(group.Subcommands) > 0 {
+			write(app)
+		}
+		if before == nil {
+			return nil
+		}
+		return before(c)
+	}
+	return app
+}
+
+// asksForHelp says whether arg may be what asks for a page. A value of another flag that looks the same costs some time only.
+func asksForHelp(arg string) bool {
+	name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	return name == "help" || name == "h"
+}
+
+// write gives every command of app its page.
+func write(app *cli.App) *cli.App {
 	pages := Pages(app)
 	// cli prints help through a template only; a page is a template that is one string.
 	template := func(p *Page) string { return "{{" + strconv.Quote(Help(p, pages[0])) + "}}" }

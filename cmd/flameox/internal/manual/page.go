@@ -1,12 +1,13 @@
 package manual
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/flameox/flameox/internal/pattern"
 )
 
 // Page is what is known of a command, or of the program.
@@ -81,7 +82,7 @@ func Find(pages []*Page, names []string) *Page {
 	return nil
 }
 
-var placeholder = regexp.MustCompile("`([^`]*)`")
+var placeholder = pattern.Lazy{Expr: "`([^`]*)`"}
 
 // NewOption is a flag as people read it.
 func NewOption(f cli.Flag) Option {
@@ -125,7 +126,7 @@ func options(flags []cli.Flag, help bool) (out []Option) {
 	return out
 }
 
-var exits = regexp.MustCompile(`\s# exits (\d+)`)
+var exits = pattern.Lazy{Expr: `\s# exits (\d+)`}
 
 // describe splits a Description into what is said and what is shown. Lines are joined to paragraphs, whatever width they were written for.
 func describe(text string) (body []Block, examples []Example) {

@@ -2,15 +2,16 @@ package starter
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/flameox/flameox/internal/pattern"
 )
 
 // maxScripts bounds an axis of scripts.
 const maxScripts = 8
 
-var benchName = regexp.MustCompile(`(^|[_-])(bench|benchmark|benchmarks|perf)([_-]|$)`)
+var benchName = pattern.Lazy{Expr: `(^|[_-])(bench|benchmark|benchmarks|perf)([_-]|$)`}
 
 // pythonProject is for Python: benchmark scripts where there are some, otherwise how long the package takes to import.
 func pythonProject(t *tree) *Starter {
@@ -66,8 +67,8 @@ func pythonProject(t *tree) *Starter {
 }
 
 var (
-	addExecutable = regexp.MustCompile(`(?im)^\s*add_executable\s*\(\s*([A-Za-z0-9_.+-]+)\s+([A-Za-z]*)`)
-	makeTarget    = regexp.MustCompile(`(?m)^([A-Za-z0-9][A-Za-z0-9_.-]*)\s*:([^=]|$)`)
+	addExecutable = pattern.Lazy{Expr: `(?im)^\s*add_executable\s*\(\s*([A-Za-z0-9_.+-]+)\s+([A-Za-z]*)`}
+	makeTarget    = pattern.Lazy{Expr: `(?m)^([A-Za-z0-9][A-Za-z0-9_.-]*)\s*:([^=]|$)`}
 )
 
 // cmakeProject is for CMake: the executable that is called like a benchmark, or the first. It is built out of the tree, and the program

@@ -186,7 +186,7 @@ func TestListedValuesAreTheOnesThatAreTaken(t *testing.T) {
 // Every placeholder is one that completion knows, or one that only a person can fill in.
 func TestEveryPlaceholderIsKnown(t *testing.T) {
 	known := strings.Fields("ADDRESS RUN NAME=VALUE NAME TABLE BLOCK LABEL COMMAND FILE PLANFILE PATH DIR FORMAT STREAM " +
-		"SQL TEXT EXPR AGE N ID URL VALUE DURATION HOST PORT")
+		"SQL TEXT EXPR AGE N ID URL VALUE DURATION HOST PORT PROVIDER FRAME METRIC CURSOR TIME KIND ORDER THREAD TYPE AXIS ADAPTER DIGEST")
 	newApp().Setup()
 	for _, p := range manual.Pages(newApp()) {
 		words := strings.FieldsFunc(p.Args, func(r rune) bool { return strings.ContainsRune(" []|.-", r) })

@@ -85,6 +85,10 @@ echo 'six==1.17.0 --hash=sha256:4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8ed
 // profiled makes profiles that have samples: the test's own are too short for one.
 const profiled = `sed -i 's/"20ms"/"1s"/' flameox.hcl && flameox apply -target 'extract.pprof.sort:impl=merge,n=100000' -target 'extract.pprof.sort:impl=quick,n=100000'`
 
+// traced is a trace of three slices in the experiment.
+const traced = `printf '{"traceEvents":[{"ph":"X","name":"main","ts":0,"dur":90000,"pid":1,"tid":1},{"ph":"X","name":"load","ts":5000,"dur":20000,"pid":1,"tid":1},{"ph":"X","name":"run","ts":40000,"dur":30000,"pid":1,"tid":1}]}' > startup.json &&
+flameox import startup.json -name startup -write && flameox apply -target import.chrometrace.startup -target extract.chrometrace.startup`
+
 // before is what an example of a command needs that the quickstart does not have after one apply.
 var before = map[string]string{
 	"flameox hotspots":      profiled,
@@ -93,6 +97,8 @@ var before = map[string]string{
 	"flameox stacks":        profiled,
 	"flameox export":        profiled,
 	"flameox flamegraph":    profiled,
+	"flameox trace":         traced,
+	"flameox trace window":  traced,
 	"flameox plan":          `echo 'host "bench-7" { class = { os = "linux" } }' > hosts.flameox.hcl`,
 	"flameox init":          "rm flameox.hcl",
 	"flameox import":        `printf 'BenchmarkX-2\t100\t12 ns/op\n' > old.txt`,

@@ -68,6 +68,8 @@ func (e *experiment) Named(placeholder, prefix string, before []string) ([]Candi
 		return labels(before), true
 	case "COMMAND":
 		return e.commands(before), true
+	case "PROVIDER":
+		return readers(), true
 	}
 	return nil, false
 }
@@ -169,6 +171,13 @@ func (e *experiment) artifacts(before []string) (out []Candidate) {
 func tables() (out []Candidate) {
 	for _, t := range evidence.Tables() {
 		out = append(out, Candidate{t.Name, t.Doc})
+	}
+	return out
+}
+
+func readers() (out []Candidate) {
+	for _, p := range cmdline.Providers().All() {
+		out = append(out, Candidate{p.Name(), p.Doc()})
 	}
 	return out
 }

@@ -14,7 +14,7 @@ type CompilerArtifact struct {
 	Predecessor     *string `col:"predecessor,null" doc:"the stage that it was made from; missing where the files do not say" source:"stages[].predecessor"`
 	File            string  `col:"file" doc:"SHA-256 of the file" source:"stages[].sha256"`
 	Bytes           int64   `col:"bytes" unit:"bytes" doc:"of the file" source:"stages[].bytes"`
-	Target          *string `col:"target,null" doc:"what it is built for, as the file says: sm_90a, amdgcn-amd-amdhsa--gfx942" source:".target of PTX, .amdgcn_target of AMDGPU assembly, target of Triton's metadata"`
+	Target          *string `col:"target,null" doc:"what it is built for, as the file says: sm_90a, amdgpu9.42-amd-amdhsa-unknown-gfx942" source:".target of PTX, .amdgcn_target of AMDGPU assembly, target of Triton's metadata"`
 	PTXVersion      *string `col:"ptx_version,null" doc:"version of the language" source:".version of PTX"`
 	DeclaredTarget  *string `col:"declared_target,null" doc:"what the capture declares that it is built for; compared with nothing" source:"target"`
 	Definition      string  `col:"definition" doc:"address of the workload that compiled it, with its axes" source:"workload.definition"`

@@ -25,7 +25,7 @@ type Fault struct {
 
 // Reduction is one candidate that a reduction tried, with what its predicate said of it.
 type Reduction struct {
-	Attempt        int64   `col:"attempt" doc:"from 1, in the order in which they were tried; the first is the original"`
+	Number         int64   `col:"number" doc:"from 1, in the order in which they were tried; the first is the original"`
 	Phase          string  `col:"phase" doc:"search, where the reducer asked; recheck, where the final file was tried again by the same program; confirm, where the engine tried it itself"`
 	Candidate      string  `col:"candidate" doc:"SHA-256 of the candidate"`
 	Bytes          int64   `col:"bytes" unit:"bytes" doc:"its size"`

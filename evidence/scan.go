@@ -36,7 +36,8 @@ func Describe(path string) (FileInfo, error) {
 
 // Scan calls fn with the rows of one table file in order, without DuckDB. A row's values are string, bool,
 // int64, uint64, float64, time.Time (UTC), slices of these, map[string]string, or nil where the value is
-// missing. The slice that fn gets is reused. An error of fn ends the scan and is returned.
+// missing. The slice that fn gets is reused. An error of fn ends the scan and is returned. What is held at once is a few thousand rows, or
+// one that is larger, and not a row group.
 func Scan(path string, opt ScanOptions, fn func(cols []Column, row []any) error) error {
 	r, err := columns.Open(path)
 	if err != nil {
@@ -60,16 +61,14 @@ func Scan(path string, opt ScanOptions, fn func(cols []Column, row []any) error)
 	b := columns.NewBuffer(want)
 	var n int64
 	for g := range r.Groups() {
-		b.Reset()
-		if err := r.Read(g, b); err != nil {
-			return err
-		}
-		err := b.Each(func(row []any) error {
-			if opt.Limit > 0 && n >= opt.Limit {
-				return errEnough
-			}
-			n++
-			return fn(want.Columns, row)
+		err := r.Each(g, b, func(b *columns.Buffer) error {
+			return b.Each(func(row []any) error {
+				if opt.Limit > 0 && n >= opt.Limit {
+					return errEnough
+				}
+				n++
+				return fn(want.Columns, row)
+			})
 		})
 		if errors.Is(err, errEnough) {
 			return nil

@@ -55,8 +55,8 @@ type Sink struct {
 	Overheads     *Writer[Overhead]
 
 	CompilerArtifacts *Writer[CompilerArtifact]
-	Faults        *Writer[Fault]
-	Reductions    *Writer[Reduction]
+	Faults            *Writer[Fault]
+	Reductions        *Writer[Reduction]
 
 	dir      string
 	meta     FileMeta

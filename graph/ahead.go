@@ -4,6 +4,8 @@ import (
 	"context"
 	"runtime"
 	"sync/atomic"
+
+	"github.com/flameox/flameox/internal/selftrace"
 )
 
 // ahead asks the stages that need nothing upstream for their actions while the planner looks at results. What they say
@@ -71,8 +73,11 @@ func (r *askRun) ask(ctx context.Context) bool {
 	}
 	defer close(r.done)
 	r.answers = make([]answer, len(r.nodes))
+	trace := selftrace.From(ctx)
 	for i, n := range r.nodes {
+		span := selftrace.About(trace, "actions", n.Address)
 		r.answers[i].actions, r.answers[i].err = n.Stage.Actions(ctx, &Results{})
+		span.End()
 	}
 	return true
 }

@@ -7,13 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/flameox/flameox/graph/broker"
 	"github.com/flameox/flameox/graph/cache"
+	"github.com/flameox/flameox/graph/ready"
 	"github.com/flameox/flameox/internal/digest"
-	"github.com/flameox/flameox/internal/lock"
+	"github.com/flameox/flameox/internal/selftrace"
 )
 
 // EventKind is what happened to a node during an apply.
@@ -60,10 +60,12 @@ type Report struct {
 // Apply runs what is stale. The caller holds the workspace's apply lock. Cancelling ctx kills what runs; every
 // finished attempt is kept.
 func (p *Planner) Apply(ctx context.Context, g *Graph, o ApplyOptions) (*Report, error) {
-	a := &applier{Planner: p, o: o, g: g, report: &Report{}, waiting: map[*Node]int{}, busy: map[digest.Digest]bool{}, moves: map[*Node]int{}, links: map[*Node][]cache.Link{}, done: make(chan *outcome)}
+	a := &applier{Planner: p, o: o, g: g, report: &Report{}, waiting: map[*Node]int{}, busy: map[digest.Digest]bool{}, keeping: map[*Node]bool{}, moves: map[*Node]int{}, links: map[*Node][]cache.Link{}, done: make(chan *outcome)}
 	if a.o.Parallelism < 1 {
 		a.o.Parallelism = 1
 	}
+	p.trace = selftrace.From(ctx)
+	defer p.trace.Begin("apply", "").End()
 	if err := a.clean(); err != nil {
 		return nil, err
 	}
@@ -78,10 +80,11 @@ type applier struct {
 	o       ApplyOptions
 	g       *Graph
 	report  *Report
-	waiting map[*Node]int // upstream nodes that are not settled yet
-	ready   []*Node       // decided to run, not started; by priority
+	waiting map[*Node]int                      // upstream nodes that are not settled yet
+	ready   *ready.Queue[*Node, digest.Digest] // decided to run, not started; by priority
 	running int
-	alone   bool // what runs is exclusive
+	keeping map[*Node]bool // committing their last result; they take no slot
+	alone   bool           // what runs is exclusive
 	done    chan *outcome
 	weight  map[*Node]time.Duration
 	links   map[*Node][]cache.Link
@@ -95,6 +98,7 @@ type applier struct {
 type outcome struct {
 	node  *Node
 	event *Event // of one attempt; nil at the end
+	keeps bool   // all that is left is to commit
 	how   end
 	fatal error
 }
@@ -127,6 +131,7 @@ func (a *applier) emit(e Event) {
 
 func (a *applier) run(ctx context.Context) (*Report, error) {
 	a.weigh()
+	a.ready = ready.New[*Node, digest.Digest](a.before)
 	var settle []*Node
 	for _, n := range a.g.Nodes {
 		if n.Stage == nil {
@@ -149,7 +154,7 @@ func (a *applier) run(ctx context.Context) (*Report, error) {
 				continue
 			}
 			if run {
-				a.ready = append(a.ready, n)
+				a.ready.Push(n)
 			} else {
 				settle = append(settle, a.free(n)...)
 			}
@@ -169,7 +174,7 @@ func (a *applier) run(ctx context.Context) (*Report, error) {
 			settle, a.settled = append(settle, a.settled...), nil
 			continue
 		}
-		if a.running == 0 {
+		if a.running == 0 && len(a.keeping) == 0 {
 			break
 		}
 		var out *outcome
@@ -186,10 +191,22 @@ func (a *applier) run(ctx context.Context) (*Report, error) {
 			a.emit(*out.event)
 			continue
 		}
-		a.running--
-		a.alone = false
+		if out.keeps {
+			if !a.urgent(out.node) {
+				a.running--
+				a.keeping[out.node] = true
+			}
+			continue
+		}
+		if a.keeping[out.node] {
+			delete(a.keeping, out.node)
+		} else {
+			a.running--
+			a.alone = false
+		}
 		for _, k := range a.by[out.node].Keys() {
 			delete(a.busy, k)
+			a.ready.Free(k)
 		}
 		if out.how == moved {
 			if a.moves[out.node]++; a.moves[out.node] <= mostMoves {
@@ -221,7 +238,7 @@ func (a *applier) run(ctx context.Context) (*Report, error) {
 		}
 		settle = append(settle, a.free(out.node)...)
 	}
-	a.report.Waiting += len(a.ready)
+	a.report.Waiting += a.ready.Len()
 	for n, c := range a.waiting {
 		if c > 0 && n.Stage != nil {
 			a.report.Waiting++
@@ -278,29 +295,32 @@ func (a *applier) free(n *Node) (out []*Node) {
 	return out
 }
 
-// start begins as many of the ready nodes as may run now: those that share the machine first, for they may free
-// others; an exclusive one when nothing else runs.
+// before is the order in which ready nodes are started: those that share the machine first, for they may free others; the longest estimated path first.
+func (a *applier) before(x, y *Node) bool {
+	if x.Exclusive != y.Exclusive {
+		return !x.Exclusive
+	}
+	if a.weight[x] != a.weight[y] {
+		return a.weight[x] > a.weight[y]
+	}
+	return x.order < y.order
+}
+
+// mostKeeping is how many nodes may be committing while others run. As many share one sync of the store.
+const mostKeeping = 32
+
+// start begins as many of the ready nodes as may run now; an exclusive one when nothing else runs, and nothing is written for what ran.
 func (a *applier) start(ctx context.Context) {
-	sort.SliceStable(a.ready, func(i, j int) bool {
-		x, y := a.ready[i], a.ready[j]
-		if x.Exclusive != y.Exclusive {
-			return !x.Exclusive
-		}
-		if a.weight[x] != a.weight[y] {
-			return a.weight[x] > a.weight[y]
-		}
-		return x.order < y.order
-	})
-	for i := 0; i < len(a.ready) && !a.alone && a.running < a.o.Parallelism; {
-		n := a.ready[i]
-		if n.Exclusive && a.running > 0 {
+	for !a.alone && a.running < a.o.Parallelism && len(a.keeping) < mostKeeping {
+		n, ok := a.ready.First()
+		if !ok || n.Exclusive && a.running+len(a.keeping) > 0 {
 			return
 		}
-		if a.isBusy(a.by[n]) { // another node makes the same result at this moment
-			i++
+		if k, busy := a.busyKey(a.by[n]); busy { // another node makes the same result at this moment
+			a.ready.Park(k)
 			continue
 		}
-		a.ready = slices.Delete(a.ready, i, i+1)
+		a.ready.Pop()
 		d, err := a.redecide(ctx, n)
 		if err == nil && (d.State == Cached || d.State == Blocked) {
 			a.settled = append(a.settled, n)
@@ -321,9 +341,20 @@ func (a *applier) start(ctx context.Context) {
 	}
 }
 
-// isBusy says whether a running node makes one of the results that d needs: equal instances share one.
-func (a *applier) isBusy(d *Decision) bool {
-	return slices.ContainsFunc(d.Keys(), func(k digest.Digest) bool { return a.busy[k] })
+// urgent says that what waits for n alone comes before everything that is ready: its slot is kept for that.
+func (a *applier) urgent(n *Node) bool {
+	first, ok := a.ready.First()
+	return ok && slices.ContainsFunc(n.users, func(u *Node) bool { return a.waiting[u] == 1 && a.before(u, first) })
+}
+
+// busyKey is one of the results that d needs and that a running node makes: equal instances share one.
+func (a *applier) busyKey(d *Decision) (digest.Digest, bool) {
+	for _, s := range d.slots {
+		if a.busy[s.key] {
+			return s.key, true
+		}
+	}
+	return digest.Digest{}, false
 }
 
 // mostMoves is how often a node is tried again because its inputs moved.
@@ -350,7 +381,10 @@ func (a *applier) redecide(ctx context.Context, n *Node) (*Decision, error) {
 // nothing of the applier but the store and the channel.
 func (a *applier) runNode(ctx context.Context, d *Decision) (end, error) {
 	n := d.Node
+	defer selftrace.About(a.trace, "stage", n.Address).End()
+	wait := a.trace.Begin("measuring lock", "")
 	l, err := a.measuringLock(ctx, n)
+	wait.End()
 	if ctx.Err() != nil || a.isStopped() {
 		if l != nil {
 			l.Release()
@@ -374,7 +408,7 @@ func (a *applier) runNode(ctx context.Context, d *Decision) (end, error) {
 				return notStarted, nil
 			}
 			a.done <- &outcome{node: n, event: &Event{Kind: EventStarted, Node: n, Decision: d, Attempt: attempt}}
-			rec, err := a.attempt(ctx, n, action, s, attempt)
+			rec, err := a.attempt(ctx, n, action, s, attempt, i == len(d.actions)-1 && k == s.missing-1)
 			var changed *MovedError
 			if errors.As(err, &changed) {
 				return moved, err
@@ -430,32 +464,6 @@ func (a *applier) isStopped() bool {
 	default:
 		return false
 	}
-}
-
-// measuringLock takes the machine's measuring lock: alone for what measures, beside others for everything else, so that nothing of ours runs
-// beside a measurement of any workspace. An interrupt ends the wait.
-func (a *applier) measuringLock(ctx context.Context, n *Node) (*lock.Lock, error) {
-	try, wait := lock.TryShareMeasure, lock.ShareMeasure
-	if n.Exclusive {
-		try, wait = lock.TryAcquireMeasure, lock.AcquireMeasure
-	}
-	holder := lock.Holder{Command: "flameox apply: " + n.Address.String()}
-	l, err := try(holder)
-	var held *lock.HeldError
-	if !errors.As(err, &held) {
-		return l, err
-	}
-	a.done <- &outcome{node: n, event: &Event{Kind: EventWaiting, Node: n, Err: held}}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		select {
-		case <-a.o.Stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return wait(ctx, holder)
 }
 
 // adopt makes the records that a run has left the node's results. Where one of them cannot be read any more the node is blocked.

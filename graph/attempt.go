@@ -8,10 +8,15 @@ import (
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/graph/facet"
 	"github.com/flameox/flameox/internal/lock"
+	"github.com/flameox/flameox/internal/selftrace"
 )
 
-// attempt makes one attempt and commits its record, whatever became of it.
-func (a *applier) attempt(ctx context.Context, n *Node, action *Action, s slot, attempt int) (*cache.Record, error) {
+// attempt makes one attempt and commits its record, whatever became of it. The last one of a node gives up the node's slot before it is committed: syncs
+// wait for the disk, and what the next node does meanwhile is then committed together with others. A node that has the machine for
+// itself keeps it until all is written.
+func (a *applier) attempt(ctx context.Context, n *Node, action *Action, s slot, attempt int, last bool) (*cache.Record, error) {
+	trace := selftrace.From(ctx)
+	defer selftrace.About(trace, "attempt", n.Address).End()
 	t, err := a.store.newTask(n, attempt)
 	if err != nil {
 		return nil, err
@@ -25,6 +30,10 @@ func (a *applier) attempt(ctx context.Context, n *Node, action *Action, s slot, 
 	if action.For != "" && rec.Valid() {
 		links = append(links, cache.Link{Run: action.For, Provider: action.Provider, Extraction: rec.Run})
 	}
+	if last && !n.Exclusive {
+		a.done <- &outcome{node: n, keeps: true}
+	}
+	defer trace.Begin("commit", "").End()
 	return rec, t.commit(rec, links)
 }
 

@@ -88,16 +88,16 @@ func (s *fakeStage) Actions(_ context.Context, in *Results) ([]*Action, error) {
 
 // bench is a store in a temporary folder with what a test needs around it.
 type bench struct {
-	t     *testing.T
+	t     testing.TB
 	store *Store
 	runs  []string
 	now   time.Time
 }
 
-func newBench(t *testing.T) *bench { return newBenchOn(t, func(string) vfs.FS { return vfs.OS{} }) }
+func newBench(t testing.TB) *bench { return newBenchOn(t, func(string) vfs.FS { return vfs.OS{} }) }
 
 // newBenchOn is newBench whose store is on a file system of the test's.
-func newBenchOn(t *testing.T, on func(dir string) vfs.FS) *bench {
+func newBenchOn(t testing.TB, on func(dir string) vfs.FS) *bench {
 	t.Setenv(lock.MeasureEnv, filepath.Join(t.TempDir(), "measure"))
 	b := &bench{t: t, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	dir := filepath.Join(t.TempDir(), ".flameox")
@@ -139,7 +139,7 @@ func (b *bench) graph(nodes ...*Node) *Graph {
 	return g
 }
 
-func patterns(t *testing.T, list ...string) (out []address.Pattern) {
+func patterns(t testing.TB, list ...string) (out []address.Pattern) {
 	for _, s := range list {
 		p, err := address.ParsePattern(s)
 		if err != nil {
@@ -178,14 +178,14 @@ func (b *bench) plan(g *Graph, sel Selection) *Plan {
 	return plan
 }
 
-func wantRuns(t *testing.T, got []string, want ...string) {
+func wantRuns(t testing.TB, got []string, want ...string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
 		t.Errorf("ran %q, want %q", got, want)
 	}
 }
 
-func wantState(t *testing.T, p *Plan, n *Node, state State, codes ...Code) {
+func wantState(t testing.TB, p *Plan, n *Node, state State, codes ...Code) {
 	t.Helper()
 	d := p.Of(n)
 	var got []Code

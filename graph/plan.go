@@ -10,6 +10,7 @@ import (
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/internal/address"
 	"github.com/flameox/flameox/internal/digest"
+	"github.com/flameox/flameox/internal/selftrace"
 )
 
 // Selection narrows a plan.
@@ -100,6 +101,7 @@ type Planner struct {
 	lost     map[digest.Digest]bool // memo of what is missing from the store
 	ahead    *ahead                 // during Plan; nil otherwise
 	span     span
+	trace    *selftrace.Recorder
 }
 
 // NewPlanner prepares decisions about g. An error names a pattern that selects nothing.
@@ -142,6 +144,8 @@ func NewPlanner(store *Store, g *Graph, sel Selection) (*Planner, error) {
 
 // Plan decides about every node.
 func (p *Planner) Plan(ctx context.Context, g *Graph) (*Plan, error) {
+	p.trace = selftrace.From(ctx)
+	defer p.trace.Begin("plan", "").End()
 	plan := &Plan{Graph: g, by: p.by}
 	p.ahead = lookAhead(ctx, g)
 	defer func() {
@@ -163,6 +167,7 @@ func (p *Planner) Plan(ctx context.Context, g *Graph) (*Plan, error) {
 
 // decide asks the store about n. What n needs has been decided before.
 func (p *Planner) decide(ctx context.Context, n *Node) (*Decision, error) {
+	defer selftrace.About(p.trace, "decide", n.Address).End()
 	d := &Decision{Node: n, Want: n.Attempts}
 	p.by[n] = d
 	if p.excluded[n] {
@@ -234,6 +239,7 @@ func (p *Planner) actions(ctx context.Context, n *Node) ([]*Action, error) {
 	if a, ok := p.ahead.of(ctx, n); ok {
 		return a.actions, a.err
 	}
+	defer p.trace.Begin("actions", "").End()
 	return n.Stage.Actions(ctx, p.results)
 }
 

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -62,4 +64,30 @@ func overlaps(b lock.Beside) (out []cache.Note) {
 		add("others may have read beside it: the list of readers %s was cut or could not be used", lock.ReadersPath())
 	}
 	return out
+}
+
+// measuringLock takes the machine's measuring lock: alone for what measures, beside others for everything else, so that nothing of ours runs
+// beside a measurement of any workspace. An interrupt ends the wait.
+func (a *applier) measuringLock(ctx context.Context, n *Node) (*lock.Lock, error) {
+	try, wait := lock.TryShareMeasure, lock.ShareMeasure
+	if n.Exclusive {
+		try, wait = lock.TryAcquireMeasure, lock.AcquireMeasure
+	}
+	holder := lock.Holder{Command: "flameox apply: " + n.Address.String()}
+	l, err := try(holder)
+	var held *lock.HeldError
+	if !errors.As(err, &held) {
+		return l, err
+	}
+	a.done <- &outcome{node: n, event: &Event{Kind: EventWaiting, Node: n, Err: held}}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-a.o.Stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return wait(ctx, holder)
 }

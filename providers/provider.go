@@ -96,6 +96,8 @@ type Invocation struct {
 	// Paced says that how much the program does follows from how long it takes, as in a benchmark that repeats until a time is over: then the
 	// time that a run took says nothing of its speed.
 	Paced bool
+	// Folders are made below the run's output folder before the program starts, for a producer that makes none itself.
+	Folders []string
 	// Inventory is set where the outputs are whatever the producer leaves; nil where what is refused of them makes the run invalid.
 	Inventory *Inventory
 }

@@ -16,5 +16,6 @@ type Registrar interface {
 type Registered struct {
 	Role      string // of the artifact that it becomes
 	MediaType string
-	Verdict   bool // it says whether the run's results are right: pass, fail, inconclusive or unsupported
+	About     string // role of the artifact of the run that lists what the document is about; "" for the run as a whole
+	Verdict   bool   // it says whether the run's results are right: pass, fail, inconclusive or unsupported
 }

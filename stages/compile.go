@@ -19,6 +19,7 @@ import (
 	"github.com/flameox/flameox/stages/host"
 	"github.com/flameox/flameox/stages/imports"
 	"github.com/flameox/flameox/stages/kind"
+	"github.com/flameox/flameox/stages/reduce"
 	"github.com/flameox/flameox/stages/register"
 	"github.com/flameox/flameox/stages/sample"
 	"github.com/flameox/flameox/stages/server"
@@ -32,14 +33,18 @@ func Kinds(reg *providers.Registry) []kind.Kind {
 	return []kind.Kind{
 		target.Kind{}, host.Kind{}, environment.Kind{}, tool.Kind{}, build.Kind{}, server.Kind{}, fault.Kind{}, workload.Kind{},
 		adapter.Kind{}, adapter.Captures{Kind: capture.New(reg)}, sample.Kind{}, adapter.Extracts{Kind: extract.New(reg)}, imports.Kind{Providers: reg}, register.New(reg),
+		reduce.Kind{},
 	}
 }
 
-// Language is the language with every stage kind registered.
+// Language is the language with every stage kind registered. A kind of which every schema is a provider's, and of which no provider is there, has
+// nothing that a block could be: its type is as unknown as the providers are.
 func Language(kinds []kind.Kind) *lang.Registry {
 	r := lang.NewRegistry()
 	for _, k := range kinds {
-		r.Register(k.BlockType())
+		if bt := k.BlockType(); len(bt.Schemas) > 0 {
+			r.Register(bt)
+		}
 	}
 	return r
 }

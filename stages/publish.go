@@ -13,6 +13,7 @@ import (
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/graph/gc"
 	"github.com/flameox/flameox/internal/digest"
+	"github.com/flameox/flameox/internal/selftrace"
 	"github.com/flameox/flameox/internal/vfs"
 	"github.com/flameox/flameox/stages/program"
 )
@@ -21,6 +22,7 @@ import (
 // extraction that is linked to it, and what the engine sampled while it ran. What cannot be read is left out and in the report; the
 // store then knows which of it is damaged, so that the next plan finds the evidence lost. The caller holds the append lock of the view.
 func Publish(ctx context.Context, s *graph.Store) (publish.Report, error) {
+	defer selftrace.Begin(ctx, "publish").End()
 	collected, err := gc.Collected(vfs.OS{}, s.Dir)
 	if err != nil {
 		return publish.Report{}, fmt.Errorf("publish: %w", err)

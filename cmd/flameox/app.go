@@ -9,12 +9,14 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
 	"github.com/flameox/flameox/cmd/flameox/internal/completion"
 	"github.com/flameox/flameox/cmd/flameox/internal/configure"
 	"github.com/flameox/flameox/cmd/flameox/internal/exporting"
 	"github.com/flameox/flameox/cmd/flameox/internal/importing"
 	"github.com/flameox/flameox/cmd/flameox/internal/machine"
 	"github.com/flameox/flameox/cmd/flameox/internal/manual"
+	"github.com/flameox/flameox/cmd/flameox/internal/measuring"
 	"github.com/flameox/flameox/cmd/flameox/internal/profiles"
 	"github.com/flameox/flameox/cmd/flameox/internal/recipes"
 	"github.com/flameox/flameox/cmd/flameox/internal/register"
@@ -40,12 +42,14 @@ func newApp() *cli.App {
 					return fmt.Errorf("start in %s: %w", dir, errors.Unwrap(err))
 				}
 			}
-			return nil
+			return cmdline.BeginProfile(c)
 		},
+		After: cmdline.EndProfile,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "C", Usage: "run as if started in `DIR`"},
 			&cli.BoolFlag{Name: "no-color", Usage: "no colour, whatever the terminal"},
 			&cli.BoolFlag{Name: "ascii", Usage: "plain ASCII symbols"},
+			cmdline.ProfileFlag,
 		},
 		Commands: []*cli.Command{
 			planCommand(), applyCommand(), whyCommand(), graphCommand(), auditCommand(),
@@ -55,6 +59,7 @@ func newApp() *cli.App {
 			configure.Validate(), configure.Fmt(), configure.Schema(tablesCommand()), configure.Console(), configure.Init(), configure.Lock(), configure.Setup(), storage.Fsck(), versionCommand(),
 			machine.Host(), machine.Providers(),
 			storage.GC(), storage.Restore(), storage.Pin(), storage.Unpin(), storage.Pins(), storage.Recover(), storage.Bundle(), storage.Evidence(),
+			measuring.Bench(), measuring.Compare(), measuring.Run(), measuring.Ingest(), measuring.Series(), measuring.History(), measuring.Head(), measuring.Target(), measuring.Config(),
 			completion.Command(), completion.Answering(), manual.Command(),
 		},
 	}

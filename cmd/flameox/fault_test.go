@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,9 +22,11 @@ const asMain = "FLAMEOX_TEST_AS_MAIN"
 
 // project is a folder with a configuration, and flameox as its user runs it.
 type project struct {
-	t   *testing.T
-	dir string
-	env []string
+	t      *testing.T
+	dir    string
+	env    []string
+	self   string   // the binary; "" is that of the test
+	before []string // words in front of every command: another program that starts it
 }
 
 func newProject(t *testing.T, files map[string]string) *project {
@@ -54,11 +57,15 @@ func (p *project) write(name, text string) {
 }
 
 func (p *project) command(args ...string) (*exec.Cmd, *bytes.Buffer) {
-	self, err := os.Executable()
-	if err != nil {
-		p.t.Fatal(err)
+	self := p.self
+	if self == "" {
+		var err error
+		if self, err = os.Executable(); err != nil {
+			p.t.Fatal(err)
+		}
 	}
-	cmd := exec.Command(self, args...)
+	words := append(append(slices.Clone(p.before), self), args...)
+	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Dir, cmd.Env = p.dir, p.env
 	out := new(bytes.Buffer)
 	cmd.Stdout, cmd.Stderr = out, out

@@ -9,11 +9,13 @@ import (
 
 	"github.com/flameox/flameox/cmd/flameox/internal/cmdline"
 	"github.com/flameox/flameox/cmd/flameox/internal/manual"
+	"github.com/flameox/flameox/cmd/flameox/internal/measuring"
 	"github.com/flameox/flameox/graph/broker"
 	"github.com/flameox/flameox/internal/flags"
 	"github.com/flameox/flameox/internal/view"
 	"github.com/flameox/flameox/stages/adapter/contain"
 	"github.com/flameox/flameox/stages/extract"
+	"github.com/flameox/flameox/stages/reduce"
 )
 
 func main() {
@@ -35,6 +37,13 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, contain.Serve(args[2:]))
 		return 1
 	}
+	if len(args) > 1 && args[1] == reduce.BridgeCommand {
+		code, err := reduce.Serve(context.Background(), args[2:])
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		return code
+	}
 	err := flags.Run(manual.Install(newApp(), args[min(1, len(args)):]), args)
 	if err == nil {
 		return cmdline.ExitOK
@@ -47,5 +56,9 @@ func run(args []string) int {
 		return coded.Code
 	}
 	fmt.Fprintln(os.Stderr, "Error: "+view.Lines(err.Error()))
+	var usage *flags.UsageError
+	if errors.As(err, &usage) && measuring.Refuses(usage.Command) {
+		return cmdline.ExitWork // 2, which these commands give what they refuse
+	}
 	return cmdline.ExitFailure
 }

@@ -89,6 +89,36 @@ const profiled = `sed -i 's/"20ms"/"1s"/' flameox.hcl && flameox apply -target '
 const traced = `printf '{"traceEvents":[{"ph":"X","name":"main","ts":0,"dur":90000,"pid":1,"tid":1},{"ph":"X","name":"load","ts":5000,"dur":20000,"pid":1,"tid":1},{"ph":"X","name":"run","ts":40000,"dur":30000,"pid":1,"tid":1}]}' > startup.json &&
 flameox import startup.json -name startup -write && flameox apply -target import.chrometrace.startup -target extract.chrometrace.startup`
 
+// benchmarks are two commits of a module whose benchmarks take a moment, each in a worktree, and a run of two variants.
+const benchmarks = `rm flameox.hcl && cat > bench_sums.py <<'EOT'
+def bench_sum(kind):
+    sum([1, 2, 3] if kind == "list" else (1, 2, 3))
+bench_sum.params, bench_sum.param_names = ["list", "tuple"], ["kind"]
+EOT
+cat > benchx.conf.json <<'EOT'
+{"schema_version": "benchx/config/0.1.0", "adapter": {"name": "pyperf", "precision": {"calibration": {"mode": "fixed", "n_iterations": 10}, "warmup": {"mode": "none"},
+ "repetitions": {"mode": "fixed", "levels": [{"unit": "process", "n": 1}, {"unit": "value", "n": 1}]}}}}
+EOT
+git add -A && git commit -qm old && git worktree add -q old -b old && echo >> bench_sums.py && git commit -qam new && git worktree add -q new -b new &&
+flameox compare . -profile variants -suite bench_sums.py -rounds 3 -run-key nightly`
+
+// pyperf are the commands whose examples run benchmarks of Python.
+var pyperf = []string{"flameox bench", "flameox compare"}
+
+// withPyperf puts an interpreter that has pyperf first on the PATH.
+func withPyperf(t *testing.T, env []string) []string {
+	t.Helper()
+	for _, need := range []string{"pip", "pypi"} {
+		if ok, err := condition(need); err != nil || !ok {
+			t.Skipf("pyperf cannot be installed: no %s (%v)", need, err)
+		}
+	}
+	venv := filepath.Join(t.TempDir(), "venv")
+	must(t, ".", env, "python3 -m venv --without-pip '"+venv+"' && python3 -m pip --python '"+venv+"/bin/python' install --quiet --disable-pip-version-check pyperf==2.9.0")
+	path, _ := bash(t, ".", env, `printf %s "$PATH"`)
+	return append(slices.Clone(env), "PATH="+venv+"/bin:"+path)
+}
+
 // before is what an example of a command needs that the quickstart does not have after one apply.
 var before = map[string]string{
 	"flameox hotspots":      profiled,
@@ -105,6 +135,14 @@ var before = map[string]string{
 	"flameox bundle import": "flameox bundle export evidence.flameox -all",
 	"flameox unpin":         "flameox pin 'capture.gobench.*'",
 	"flameox lock":          pythonLock,
+
+	"flameox bench":           benchmarks,
+	"flameox compare":         benchmarks,
+	"flameox config":          "rm flameox.hcl",
+	"flameox config init":     "rm flameox.hcl",
+	"flameox target":          "mkdir build",
+	"flameox target describe": "mkdir build",
+	"flameox target prepare":  "mkdir build",
 }
 
 func TestEveryCommandHasExamplesAndTheyWork(t *testing.T) {
@@ -127,6 +165,10 @@ func TestEveryCommandHasExamplesAndTheyWork(t *testing.T) {
 			// Blobs are read-only, and a test's folder has to be removed again.
 			must(t, ".", env, "cp -R '"+applied+"' '"+dir+"'")
 			t.Cleanup(func() { exec.Command("chmod", "-R", "u+w", dir).Run() })
+			env := env
+			if slices.Contains(pyperf, p.Name()) {
+				env = withPyperf(t, env)
+			}
 			if script := before[p.Name()]; script != "" {
 				must(t, dir, env, script)
 				used[p.Name()] = true

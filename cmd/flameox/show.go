@@ -181,6 +181,9 @@ func printRun(c *cli.Context, s *graph.Store, rec *cache.Record) error {
 // registration is what was appended to a run, from where, by whom, and since when.
 func registration(r *cache.Registration) string {
 	text := r.Output + " from " + r.From
+	if r.Pipeline != "" {
+		text += ", about " + r.Pipeline
+	}
 	if r.Verdict != "" {
 		text += ", " + r.Verdict
 	}

@@ -73,19 +73,11 @@ type Edge struct {
 	Samples       *uint64
 }
 
-// Stack is a call stack, root to leaf, with its weight in one metric.
-type Stack struct {
-	ID      string
-	Frames  []*Frame
-	Weight  int64
-	Samples *uint64
-	Labels  map[string]string
-}
-
 // Profile is the profile of one extraction. It is for one goroutine.
 type Profile struct {
 	parts   map[string][]string // table → files
-	frames  map[string]*Frame   // nil until they are read
+	frames  []*Frame            // in the order of the rows
+	at      map[string]uint32   // index of frames by identity; nil until they are read
 	metrics []Metric            // in the order of the rows: the producer's
 }
 
@@ -139,12 +131,13 @@ func (p *Profile) scan(table string, columns []string, fn func(row []any) error)
 	return nil
 }
 
-// Frames are all frames by identity.
-func (p *Profile) Frames() (map[string]*Frame, error) {
-	if p.frames != nil {
+// Frames are all frames. A path of a Stack has indexes of it. It is not to be changed.
+func (p *Profile) Frames() ([]*Frame, error) {
+	if p.at != nil {
 		return p.frames, nil
 	}
-	all := map[string]*Frame{}
+	var all []*Frame
+	at := map[string]uint32{}
 	columns := []string{"frame", "language", "function", "module", "file", "line", "column", "address", "build_id", "inlined"}
 	err := p.scan("frames", columns, func(row []any) error {
 		f := &Frame{ID: row[0].(string), Language: text(row[1]), Function: text(row[2]), Module: text(row[3]), File: text(row[4]), BuildID: text(row[8])}
@@ -154,13 +147,18 @@ func (p *Profile) Frames() (map[string]*Frame, error) {
 			f.Address = &a
 		}
 		f.Inlined, _ = row[9].(bool)
-		all[f.ID] = f
+		if i, twice := at[f.ID]; twice {
+			all[i] = f
+			return nil
+		}
+		at[f.ID] = uint32(len(all))
+		all = append(all, f)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	p.frames = all
+	p.frames, p.at = all, at
 	return all, nil
 }
 
@@ -178,10 +176,14 @@ func number(v any) *uint64 {
 
 // frame is the frame with an identity. Rows of a frame that a budget dropped are dropped with it, so one that is missing is a damaged part.
 func (p *Profile) frame(id string) (*Frame, error) {
-	if f := p.frames[id]; f != nil {
-		return f, nil
+	if i, ok := p.at[id]; ok {
+		return p.frames[i], nil
 	}
-	return nil, fmt.Errorf("the profile has rows of the frame %s, and no such frame; `flameox fsck` looks for what is damaged", id)
+	return nil, noFrame(id)
+}
+
+func noFrame(id string) error {
+	return fmt.Errorf("the profile has rows of the frame %s, and no such frame; `flameox fsck` looks for what is damaged", id)
 }
 
 // Values are the frames with their weights in m, heaviest self weight first.
@@ -277,44 +279,6 @@ func (p *Profile) Edges(m Metric, want func(parent, child string) bool) ([]Edge,
 	slices.SortFunc(out, func(x, y Edge) int {
 		return cmp.Or(Heavier(x.Weight, y.Weight), strings.Compare(x.Parent.ID, y.Parent.ID), strings.Compare(x.Child.ID, y.Child.ID))
 	})
-	return out, nil
-}
-
-// EachStack calls fn with every stack that has a weight in m, in the order of the rows. The stack is fn's to keep.
-func (p *Profile) EachStack(m Metric, fn func(Stack) error) error {
-	if _, err := p.Frames(); err != nil {
-		return err
-	}
-	return p.scan("stacks", []string{"stack", "frames", "metric", "unit", "weight", "samples", "labels"}, func(row []any) error {
-		if row[2] != m.Name || row[3] != m.Unit {
-			return nil
-		}
-		ids, _ := row[1].([]string)
-		s := Stack{ID: row[0].(string), Weight: row[4].(int64), Samples: number(row[5]), Frames: make([]*Frame, len(ids))}
-		s.Labels, _ = row[6].(map[string]string)
-		for i, id := range ids {
-			var err error
-			if s.Frames[i], err = p.frame(id); err != nil {
-				return err
-			}
-		}
-		return fn(s)
-	})
-}
-
-// Stacks are the stacks that have a weight in m and for which want is true, heaviest first.
-func (p *Profile) Stacks(m Metric, want func(Stack) bool) ([]Stack, error) {
-	var out []Stack
-	err := p.EachStack(m, func(s Stack) error {
-		if want(s) {
-			out = append(out, s)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(out, func(x, y Stack) int { return cmp.Or(Heavier(x.Weight, y.Weight), strings.Compare(x.ID, y.ID)) })
 	return out, nil
 }
 

@@ -1,7 +1,10 @@
 package callgraph_test
 
 import (
+	"fmt"
 	"math"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -119,11 +122,11 @@ func TestEdgesGoInTheDirectionThatIsAsked(t *testing.T) {
 
 func TestStacksKeepRecursionAndLabels(t *testing.T) {
 	p := open(t)
-	stacks, err := p.Stacks(cpu, func(callgraph.Stack) bool { return true })
+	stacks, err := p.Stacks(cpu, "")
 	if err != nil || len(stacks) != 3 {
 		t.Fatalf("%v, %v", stacks, err)
 	}
-	if s := stacks[0]; s.Weight != 50 || len(s.Frames) != 3 || s.Frames[1] != s.Frames[2] {
+	if s := stacks[0]; s.Weight != 50 || len(s.Frames()) != 3 || s.Frames()[1] != s.Frames()[2] || s.Frames()[0].Name() != "main" {
 		t.Errorf("the heaviest stack is %+v", s)
 	}
 	// Equal weights stand in the order of identities, whatever the order of the rows.
@@ -177,4 +180,124 @@ func TestSumsThatDoNotFitStayAtTheLimit(t *testing.T) {
 	if callgraph.Heavier(math.MinInt64, math.MaxInt64) >= 0 {
 		t.Error("the least number weighs more than the greatest")
 	}
+}
+
+// many writes n stacks that go deeper and deeper and branch, over few frames, and gives their frames by stack.
+func many(t *testing.T, n, depth int) (parts map[string][]string, want map[string][]string) {
+	t.Helper()
+	sink := evidence.NewSink(t.TempDir(), evidence.FileMeta{Provider: "test", ProviderVersion: 1}, evidence.Budget{})
+	name := func(i int) string { return id(fmt.Sprintf("%04x", i)) }
+	for i := range 300 {
+		if err := sink.Frames.Put(&evidence.Frame{Frame: name(i), Function: ptr(fmt.Sprint("f", i)), Symbolization: "complete"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := sink.FrameValues.Put(&evidence.FrameValue{Frame: name(0), Metric: "cpu", Unit: "ns", Self: 1, Inclusive: 1}); err != nil {
+		t.Fatal(err)
+	}
+	want = map[string][]string{}
+	for i := range n {
+		frames := make([]string, 1+(i*37)%depth)
+		for j := range frames {
+			frames[j] = name((j*j + i/50*(j%3)) % 300)
+		}
+		s := evidence.Stack{Stack: id(fmt.Sprintf("%06x", i)), Frames: frames, Leaf: frames[len(frames)-1], Metric: "cpu", Unit: "ns", Weight: int64(1 + i)}
+		want[s.Stack] = frames
+		for _, metric := range []string{"cpu", "hits"} {
+			if s.Metric = metric; metric == "hits" {
+				s.Unit = "count"
+			}
+			if err := sink.Stacks.Put(&s); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	written, err := sink.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts = map[string][]string{}
+	for _, p := range written {
+		parts[p.Table] = append(parts[p.Table], p.Path)
+	}
+	return parts, want
+}
+
+func TestEveryStackHasItsOwnFramesHoweverTheyAreShared(t *testing.T) {
+	parts, want := many(t, 3000, 400)
+	p, err := callgraph.Open(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stacks, err := p.Stacks(cpu, "")
+	if err != nil || len(stacks) != len(want) {
+		t.Fatalf("%d stacks, %v", len(stacks), err)
+	}
+	for i := range stacks {
+		s := &stacks[i]
+		if i > 0 && s.Weight > stacks[i-1].Weight {
+			t.Fatal("the heaviest do not come first")
+		}
+		for j, f := range s.Frames() {
+			if f.ID != want[s.ID][j] {
+				t.Fatalf("frame %d of stack %s is %s, want %s", j, s.ID[:8], f.ID[:8], want[s.ID][j][:8])
+			}
+		}
+		if len(s.Frames()) != len(want[s.ID]) {
+			t.Fatalf("stack %s has %d frames, want %d", s.ID[:8], len(s.Frames()), len(want[s.ID]))
+		}
+	}
+	one := id(fmt.Sprintf("%04x", 299))
+	with, err := p.Stacks(cpu, one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, frames := range want {
+		if slices.Contains(frames, one) {
+			n++
+		}
+	}
+	if len(with) != n {
+		t.Errorf("%d stacks have the frame, want %d", len(with), n)
+	}
+}
+
+// Four bytes for each frame of a stack are what a profile of deep stacks takes; lists of identities took ninety and more.
+func TestAProfileOfDeepStacksIsHeldInFourBytesAFrame(t *testing.T) {
+	parts, want := many(t, 2000, 2000)
+	p, err := callgraph.Open(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frames := 0
+	for _, list := range want {
+		frames += len(list)
+	}
+	live := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before, most, n := live(), int64(0), 0
+	if err := p.EachStack([]callgraph.Metric{cpu}, func(int, *callgraph.Stack) error {
+		if n++; n%500 == 0 {
+			most = max(most, live()-before)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if limit := int64(40 << 20); most > limit {
+		t.Errorf("reading %d frames of stacks in two metrics takes %d MiB; the bound is %d", frames, most>>20, limit>>20)
+	}
+	stacks, err := p.Stacks(cpu, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if held := live() - before; held > int64(6*frames)+4<<20 {
+		t.Errorf("%d stacks with %d frames hold %d MiB", len(stacks), frames, held>>20)
+	}
+	runtime.KeepAlive(stacks)
 }

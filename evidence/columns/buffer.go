@@ -68,11 +68,7 @@ func (b *Buffer) Reset() {
 		v := &b.vectors[i]
 		v.text, v.repaired, v.varied = 0, 0, false
 		for j := range v.leaves {
-			l := &v.leaves[j]
-			l.at = place{}
-			clear(l.bytes) // so that the strings can be collected
-			l.defs, l.reps, l.bools = l.defs[:0], l.reps[:0], l.bools[:0]
-			l.ints, l.floats, l.bytes = l.ints[:0], l.floats[:0], l.bytes[:0]
+			v.leaves[j].clear()
 		}
 	}
 	b.rows, b.weighed = 0, 0
@@ -325,15 +321,7 @@ func (v *Vector) rows() int {
 	case v.maxDef > 0:
 		return len(l.defs)
 	}
-	switch v.column.Type {
-	case String:
-		return len(l.bytes)
-	case Bool:
-		return len(l.bools)
-	case Float64:
-		return len(l.floats)
-	}
-	return len(l.ints)
+	return l.values(v.column.Type)
 }
 
 // drop removes the last n rows.

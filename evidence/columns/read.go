@@ -146,61 +146,33 @@ func (r *Reader) Rows() int64 {
 // GroupRows is the number of rows of one row group.
 func (r *Reader) GroupRows(g int) int64 { return r.file.MetaData().RowGroup(g).NumRows() }
 
+// GroupValues is the number of values that the footer claims for one row group: of every column, and of every element of a list.
+func (r *Reader) GroupValues(g int) (n int64) {
+	group := r.file.MetaData().RowGroup(g)
+	for i := range group.NumColumns() {
+		if chunk, err := group.ColumnChunk(i); err == nil {
+			n += max(0, chunk.NumValues())
+		}
+	}
+	return n
+}
+
 // Read appends row group g to b: the columns of b's schema, found by name. A nullable column that the file
 // lacks is filled with nulls; columns that b lacks are not read.
-func (r *Reader) Read(g int, b *Buffer) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%v", p)
-		}
-		if err != nil {
-			err = corrupt(r.name, err)
-		}
-	}()
-	group := r.file.RowGroup(g)
-	rows := int(group.NumRows())
-	leaf := make([]int, len(r.schema.Columns))
-	n := 0
-	for i := range r.schema.Columns {
-		leaf[i] = n
-		n += r.schema.Columns[i].leaves()
-	}
-	// Everything the file has comes first: its real values say whether the claimed row count can be true.
-	for _, missing := range []bool{false, true} {
-		for i := range b.vectors {
-			v := &b.vectors[i]
-			at := r.schema.Index(v.column.Name)
-			if (at < 0) != missing {
-				continue
-			}
-			if missing {
-				if !v.column.Nullable {
-					return fmt.Errorf("table %s has no column %s", r.schema.Name, v.column.Name)
-				}
-				for range rows {
-					v.Null()
-				}
-				continue
-			}
-			if err := compatible(&r.schema.Columns[at], v.column); err != nil {
-				return err
-			}
-			for j := range v.leaves {
-				cr, err := group.Column(leaf[at] + j)
-				if err != nil {
-					return err
-				}
-				if err := v.readLeaf(&v.leaves[j], cr, r.schema.Columns[at].Nullable, rows); err != nil {
-					return fmt.Errorf("column %s: %w", v.column.Name, err)
-				}
-			}
-			if err := v.sameShape(); err != nil {
-				return fmt.Errorf("column %s: %w", v.column.Name, err)
-			}
-		}
-	}
-	b.rows += rows
-	return nil
+func (r *Reader) Read(g int, b *Buffer) error {
+	return r.pieces(g, b, func() error { return nil })
+}
+
+// Each reads row group g as Read does, but a piece at a time: fn is called with b when it holds the next rows and nothing
+// else, so that what is held at once stays small however long a row group's texts and lists are. An error of fn ends the
+// reading and is returned as it is.
+func (r *Reader) Each(g int, b *Buffer, fn func(*Buffer) error) error {
+	b.Reset()
+	return r.pieces(g, b, func() error {
+		err := fn(b)
+		b.Reset()
+		return err
+	})
 }
 
 func compatible(have, want *Column) error {
@@ -213,8 +185,8 @@ func compatible(have, want *Column) error {
 	return nil
 }
 
-// sameShape holds a map's keys and values against each other.
-func (v *Vector) sameShape() error {
+// sameShape holds a map's keys and values against each other, from the level from on.
+func (v *Vector) sameShape(from int) error {
 	if len(v.leaves) < 2 {
 		return nil
 	}
@@ -222,7 +194,7 @@ func (v *Vector) sameShape() error {
 	if len(k.defs) != len(x.defs) || len(k.bytes) != len(x.bytes) {
 		return errors.New("keys and values of the map do not pair")
 	}
-	for i := range k.defs {
+	for i := from; i < len(k.defs); i++ {
 		if k.defs[i] != x.defs[i] || k.reps[i] != x.reps[i] {
 			return errors.New("keys and values of the map do not pair")
 		}

@@ -2,6 +2,9 @@ package columns
 
 import (
 	"time"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/parquet"
 )
 
 // Each calls fn with every row in order. The values are string, bool, int64, uint64, float64, time.Time
@@ -68,13 +71,17 @@ func (c *cursor) repeated() any {
 	if v.column.Shape == Map {
 		m := make(map[string]string, n)
 		for i := start; i < start+n; i++ {
-			m[string(l.bytes[i])] = string(v.leaves[1].bytes[i])
+			m[text(l.bytes[i])] = text(v.leaves[1].bytes[i])
 		}
 		return m
 	}
 	switch v.column.Type {
 	case String:
-		return list[string](v, start, n)
+		out := make([]string, n)
+		for i, b := range v.leaves[0].bytes[start : start+n] {
+			out[i] = text(b)
+		}
+		return out
 	case Bool:
 		return list[bool](v, start, n)
 	case Uint64:
@@ -99,7 +106,7 @@ func (v *Vector) scalar(i int) any {
 	l := &v.leaves[0]
 	switch v.column.Type {
 	case String:
-		return string(l.bytes[i])
+		return text(l.bytes[i])
 	case Bool:
 		return l.bools[i]
 	case Uint64:
@@ -111,3 +118,6 @@ func (v *Vector) scalar(i int) any {
 	}
 	return l.ints[i]
 }
+
+// text is the text of b, without a copy: the bytes of a buffer are those of strings, or were made by reading and are never written again.
+func text(b parquet.ByteArray) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -38,8 +38,14 @@ func (b *Buffer) Full() bool {
 	if b.rows >= chunkRows {
 		return true
 	}
-	// Bytes walks the vectors, so it is asked for when there are some more rows only.
+	// Bytes walks the vectors, so it is asked for when there are some more rows only. Texts are counted as they come: a few rows
+	// with lists of many thousands are more than may be written at once.
 	if b.rows-b.weighed < 64 {
+		for i := range b.vectors {
+			if b.vectors[i].text >= chunkBytes {
+				return true
+			}
+		}
 		return false
 	}
 	b.weighed = b.rows

@@ -3,6 +3,7 @@ package interchange
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -17,15 +18,16 @@ func sample() *Profile {
 	f := func(name, file string, line int64) *callgraph.Frame {
 		return &callgraph.Frame{ID: name, Function: name, File: file, Line: line}
 	}
-	main, fib, evil := f("main", "main.go", 3), f("fib", "fib.go", 0), f("a;b\nc", "", 0)
+	const main, fib, evil = 0, 1, 2
 	return &Profile{
 		Name: "capture.x.y, run R", Comments: []string{"host h"}, Started: time.Unix(1700000000, 0), Duration: time.Second,
 		Metrics: []callgraph.Metric{{Name: "hits", Unit: "count"}, {Name: "cpu", Unit: "ns"}}, Primary: 1,
+		Frames: []*callgraph.Frame{f("main", "main.go", 3), f("fib", "fib.go", 0), f("a;b\nc", "", 0)},
 		Samples: []Sample{
-			{Frames: []*callgraph.Frame{main, fib, fib}, Weights: []int64{5, 50}},
-			{Frames: []*callgraph.Frame{main, fib, fib}, Weights: []int64{2, 20}, Labels: map[string]string{"thread": "1"}},
-			{Frames: []*callgraph.Frame{main, evil}, Weights: []int64{1, 20}},
-			{Frames: []*callgraph.Frame{main}, Weights: []int64{1, 0}},
+			{Path: []uint32{main, fib, fib}, Weights: []int64{5, 50}},
+			{Path: []uint32{main, fib, fib}, Weights: []int64{2, 20}, Labels: map[string]string{"thread": "1"}},
+			{Path: []uint32{main, evil}, Weights: []int64{1, 20}},
+			{Path: []uint32{main}, Weights: []int64{1, 0}},
 		},
 	}
 }
@@ -77,11 +79,20 @@ func TestSpeedscopeHasOneProfileForEachMetric(t *testing.T) {
 	if _, err := WriteSpeedscope(&b, sample()); err != nil {
 		t.Fatal(err)
 	}
-	var d speedscope
+	var d struct {
+		Active   int `json:"activeProfileIndex"`
+		Shared   struct{ Frames []struct{ Name string } }
+		Profiles []struct {
+			Unit    string
+			End     int64 `json:"endValue"`
+			Samples [][]int
+			Weights []int64
+		}
+	}
 	if err := json.Unmarshal(b.Bytes(), &d); err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Profiles) != 2 || d.Active != 1 || d.Profiles[0].End != 9 || d.Profiles[1].End != 90 || d.Profiles[1].Unit != "nanoseconds" || len(d.Profiles[1].Samples) != 3 {
+	if len(d.Profiles) != 2 || d.Active != 1 || d.Profiles[0].End != 9 || d.Profiles[1].End != 90 || d.Profiles[1].Unit != "nanoseconds" || len(d.Profiles[1].Samples) != 3 || fmt.Sprint(d.Profiles[0].Samples, d.Profiles[0].Weights) != "[[0 1 1] [0 1 1] [0 2] [0]] [5 2 1 1]" {
 		t.Errorf("%+v", d)
 	}
 	if d.Shared.Frames[2].Name != "a;b\nc" {

@@ -2,6 +2,7 @@ package interchange
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -42,9 +43,16 @@ func (m *message) number(field int, v uint64) {
 	*m = binary.AppendUvarint(*m, v)
 }
 
+func (m *message) varint(v uint64) { *m = binary.AppendUvarint(*m, v) }
+
+// length begins a field of n bytes, which follow.
+func (m *message) length(field, n int) {
+	m.varint(uint64(field)<<3 | 2)
+	m.varint(uint64(n))
+}
+
 func (m *message) bytes(field int, b []byte) {
-	*m = binary.AppendUvarint(*m, uint64(field)<<3|2)
-	*m = binary.AppendUvarint(*m, uint64(len(b)))
+	m.length(field, len(b))
 	*m = append(*m, b...)
 }
 
@@ -75,36 +83,34 @@ func WritePerfetto(w io.Writer, p *Profile) ([]Loss, error) {
 		m.bytes(packetTrackDescriptor, track)
 		m.number(packetFlags, stateCleared)
 	})
-	stacks := slices.DeleteFunc(slices.Clone(p.Samples), func(s Sample) bool { return s.Weights[p.Primary] == 0 })
-	slices.SortStableFunc(stacks, func(x, y Sample) int {
-		return slices.CompareFunc(x.Frames, y.Frames, func(a, b *callgraph.Frame) int {
-			if a == b {
-				return 0
-			}
-			if c := strings.Compare(a.Name(), b.Name()); c != 0 {
-				return c
-			}
-			return strings.Compare(a.ID, b.ID)
-		})
+	rank := byName(p.Frames)
+	stacks := make([]*Sample, 0, len(p.Samples))
+	for i := range p.Samples {
+		if p.Samples[i].Weights[p.Primary] != 0 {
+			stacks = append(stacks, &p.Samples[i])
+		}
+	}
+	slices.SortStableFunc(stacks, func(x, y *Sample) int {
+		return slices.CompareFunc(x.Path, y.Path, func(a, b uint32) int { return cmp.Compare(rank[a], rank[b]) })
 	})
-	var open []*callgraph.Frame
+	var open []uint32
 	now := uint64(0)
 	for _, s := range stacks {
 		shared := 0
-		for shared < min(len(open), len(s.Frames)) && open[shared] == s.Frames[shared] {
+		for shared < min(len(open), len(s.Path)) && open[shared] == s.Path[shared] {
 			shared++
 		}
 		for range open[shared:] {
 			t.end(now)
 		}
-		for i, f := range s.Frames[shared:] {
+		for i, f := range s.Path[shared:] {
 			var about []string
 			if len(open) == 0 && now == 0 && i == 0 {
 				about = p.Comments
 			}
-			t.begin(now, f, about)
+			t.begin(now, p.Frames[f], about)
 		}
-		open = append(open[:shared], s.Frames[shared:]...)
+		open = append(open[:shared], s.Path[shared:]...)
 		now += uint64(s.Weights[p.Primary]) * uint64(scale)
 	}
 	for range open {
@@ -114,6 +120,23 @@ func WritePerfetto(w io.Writer, p *Profile) ([]Loss, error) {
 		return nil, fmt.Errorf("write a Perfetto trace: %w", err)
 	}
 	return losses, nil
+}
+
+// byName is the place of each frame in the order of names, and of identities where names are equal.
+func byName(frames []*callgraph.Frame) []uint32 {
+	names := make([]string, len(frames))
+	order := make([]uint32, len(frames))
+	for i, f := range frames {
+		names[i], order[i] = f.Name(), uint32(i)
+	}
+	slices.SortFunc(order, func(a, b uint32) int {
+		return cmp.Or(strings.Compare(names[a], names[b]), strings.Compare(frames[a].ID, frames[b].ID), cmp.Compare(a, b))
+	})
+	rank := make([]uint32, len(frames))
+	for i, f := range order {
+		rank[f] = uint32(i)
+	}
+	return rank
 }
 
 func axis(unit string) string {

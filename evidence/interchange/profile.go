@@ -18,48 +18,57 @@ type Profile struct {
 	Duration time.Duration // of the profiling; 0 where it is not known
 	Metrics  []callgraph.Metric
 	Primary  int // index of the metric to look at first
+	Frames   []*callgraph.Frame
 	Samples  []Sample
 }
 
-// Sample is a stack with its weight in each metric.
+// Sample is a stack with its weight in each metric. A profile may have many millions of frames in its stacks, so they are kept as indexes.
 type Sample struct {
-	Frames  []*callgraph.Frame // root to leaf
-	Weights []int64            // one for each metric
+	Path    []uint32 // root to leaf, indexes of Profile.Frames
+	Weights []int64  // one for each metric
 	Labels  map[string]string
 }
 
 // notKept stands for the stacks that a budget left out of the rows.
 var notKept = &callgraph.Frame{Function: "[stacks that were not kept]"}
 
-// Gather reads the stacks of the metrics that are wanted. totals are what all samples weigh in each: what the rows lack of it becomes a sample.
-func Gather(p *callgraph.Profile, metrics []callgraph.Metric, totals []int64) ([]Sample, error) {
-	var out []Sample
-	at := map[string]int{}
-	sums := make([]int64, len(metrics))
-	for m, metric := range metrics {
-		err := p.EachStack(metric, func(s callgraph.Stack) error {
-			i, ok := at[s.ID]
-			if !ok {
-				i = len(out)
-				at[s.ID] = i
-				out = append(out, Sample{Frames: s.Frames, Weights: make([]int64, len(metrics)), Labels: s.Labels})
-			}
-			out[i].Weights[m] = callgraph.Add(out[i].Weights[m], s.Weight)
-			sums[m] = callgraph.Add(sums[m], s.Weight)
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
+// Gather reads the frames, and the stacks of p.Metrics. totals are what all samples weigh in each: what the rows lack of it becomes a sample.
+func (p *Profile) Gather(from *callgraph.Profile, totals []int64) error {
+	frames, err := from.Frames()
+	if err != nil {
+		return err
 	}
-	rest := Sample{Frames: []*callgraph.Frame{notKept}, Weights: make([]int64, len(metrics))}
-	for m := range metrics {
+	p.Frames, p.Samples = frames[:len(frames):len(frames)], nil
+	at := map[string]int{}
+	sums := make([]int64, len(p.Metrics))
+	var kept callgraph.Paths
+	err = from.EachStack(p.Metrics, func(m int, s *callgraph.Stack) error {
+		i, ok := at[s.ID]
+		if !ok {
+			path, err := s.Path()
+			if err != nil {
+				return err
+			}
+			i = len(p.Samples)
+			at[s.ID] = i
+			p.Samples = append(p.Samples, Sample{Path: kept.Keep(path), Weights: make([]int64, len(p.Metrics)), Labels: s.Labels})
+		}
+		w := p.Samples[i].Weights
+		w[m] = callgraph.Add(w[m], s.Weight)
+		sums[m] = callgraph.Add(sums[m], s.Weight)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	rest := Sample{Path: []uint32{uint32(len(p.Frames))}, Weights: make([]int64, len(p.Metrics))}
+	for m := range p.Metrics {
 		rest.Weights[m] = totals[m] - sums[m]
 	}
 	if slices.ContainsFunc(rest.Weights, func(w int64) bool { return w != 0 }) {
-		out = append(out, rest)
+		p.Frames, p.Samples = append(p.Frames, notKept), append(p.Samples, rest)
 	}
-	return out, nil
+	return nil
 }
 
 // Loss is what a format could not hold.

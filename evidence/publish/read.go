@@ -18,7 +18,7 @@ import (
 type partReader struct {
 	def  *evidence.Table
 	load func(string) (*evidence.Run, error)
-	buf  *columns.Buffer       // a row group of a part
+	buf  *columns.Buffer       // rows of a part
 	runs *evidence.RunAppender // of the runs table
 }
 
@@ -35,22 +35,34 @@ type part struct {
 	*columns.Reader
 	file *os.File
 	buf  *columns.Buffer
-	read int // the row group in buf
+	read int // the row group that is in buf; -1 for none
 }
 
 func (p *part) close() { p.file.Close() }
 
-// group is a row group, until the next is asked for.
-func (p *part) group(g int) (*columns.Buffer, error) {
-	if p.read != g {
-		p.buf.Reset()
-		p.read = -1
-		if err := p.Read(g, p.buf); err != nil {
-			return nil, err
-		}
-		p.read = g
+// keepValues is how many values of a row group are kept, so that they need not be read a second time. Most parts have fewer; one with deep stacks
+// has hundreds of millions.
+const keepValues = 4 << 20
+
+// check reads a row group to its end.
+func (p *part) check(g int) error {
+	if p.Groups() > 1 || p.GroupValues(g) > keepValues {
+		return p.Each(g, p.buf, func(*columns.Buffer) error { return nil })
 	}
-	return p.buf, nil
+	p.buf.Reset()
+	if err := p.Read(g, p.buf); err != nil {
+		return err
+	}
+	p.read = g
+	return nil
+}
+
+// each calls fn with the rows of a row group, some after the other.
+func (p *part) each(g int, fn func(*columns.Buffer) error) error {
+	if p.read == g {
+		return fn(p.buf)
+	}
+	return p.Each(g, p.buf, fn)
 }
 
 // errLost says that the content is gone: it is what the planner calls lost evidence, and unlike a file that cannot be read at the moment.
@@ -113,7 +125,7 @@ func openFile(s source) (_ *os.File, why string, err error) {
 	return f, "", nil
 }
 
-// decode reads the whole file once. Of a file of one row group, which is most of them, the rows are kept for the caller.
+// decode reads the whole file once. Of a small file of one row group, which most are, the rows are kept for the caller.
 func (r *partReader) decode(s source, f *os.File) (*part, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -144,7 +156,7 @@ func (r *partReader) decode(s source, f *os.File) (*part, error) {
 	}
 	p := &part{Reader: in, file: f, buf: r.buf, read: -1}
 	for g := range in.Groups() {
-		if _, err := p.group(g); err != nil {
+		if err := p.check(g); err != nil {
 			return nil, err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/flameox/flameox/evidence"
 	"github.com/flameox/flameox/evidence/columns"
@@ -161,27 +162,32 @@ func (w *segmentWriter) copySegment(it *item, old *Generation) error {
 	if w.old == nil {
 		w.old = columns.NewBuffer(w.schema)
 	}
-	var base int64 // first row of the row group
+	var base int64 // first row of the row group, or of the piece of it that is held
 	for g := range r.Groups() {
 		end := base + r.GroupRows(g)
-		w.old.Reset()
-		read := false
-		for _, k := range keep {
-			from, to := max(k.from, base), min(k.to, end)
-			if from >= to {
-				continue
-			}
-			if !read {
-				read = true
-				if err := r.Read(g, w.old); err != nil {
-					return &viewError{err}
+		if !slices.ContainsFunc(keep, func(k slice) bool { return max(k.from, base) < min(k.to, end) }) {
+			base = end
+			continue
+		}
+		var own error
+		err := r.Each(g, w.old, func(b *columns.Buffer) error {
+			end := base + int64(b.Rows())
+			for _, k := range keep {
+				if from, to := max(k.from, base), min(k.to, end); from < to {
+					if own = w.pieces(b, int(from-base), int(to-base), nil); own != nil {
+						return own
+					}
 				}
 			}
-			if err := w.pieces(w.old, int(from-base), int(to-base), nil); err != nil {
-				return err
-			}
+			base = end
+			return nil
+		})
+		if own != nil {
+			return own
 		}
-		base = end
+		if err != nil {
+			return &viewError{err}
+		}
 	}
 	for _, k := range keep {
 		w.entries = append(w.entries, k.parts...)
@@ -250,13 +256,17 @@ func (w *segmentWriter) copyPart(s source) (int64, *LeftOut, error) {
 	}
 	fill := map[string]string{"run": s.run}
 	for g := range p.Groups() {
-		rows, err := p.group(g)
+		var own error
+		err := p.each(g, func(rows *columns.Buffer) error {
+			own = w.pieces(rows, 0, rows.Rows(), fill)
+			return own
+		})
+		if own != nil {
+			return 0, nil, own
+		}
 		if err != nil {
 			// It was read a moment ago, and rows of it may be written: nothing is published, and the next publication sees what it is.
 			return 0, nil, fmt.Errorf("read %s again: %w", s.path, err)
-		}
-		if err := w.pieces(rows, 0, rows.Rows(), fill); err != nil {
-			return 0, nil, err
 		}
 	}
 	return p.Rows(), nil, nil

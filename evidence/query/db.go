@@ -18,6 +18,7 @@ import (
 
 	"github.com/flameox/flameox/evidence"
 	"github.com/flameox/flameox/evidence/publish"
+	"github.com/flameox/flameox/internal/selftrace"
 )
 
 // Available says whether this build can answer SQL.
@@ -237,6 +238,7 @@ func wrap(err error, sql string) error {
 }
 
 func (db *DB) run(ctx context.Context, sql string, start func([]Column) error, each func([]any) error) error {
+	defer selftrace.Begin(ctx, "query").End()
 	stmt, one, err := db.prepare(ctx, sql)
 	if err != nil {
 		return err

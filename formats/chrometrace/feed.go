@@ -15,7 +15,8 @@ var ErrPass = errors.New("the event is passed over")
 // Feed reads a trace into c. each is called with every event before it is added, may set its ordinal, and may be nil. The error is as Scan's, or c's.
 //
 // Complete events, and B with E, become slices of their thread; b with e, and S with F, asynchronous slices by their category and id; i, I, R and n instants; each
-// number of a counter a value. Flows bind by category and id. The other phases (samples, objects, memory dumps, contexts) are in Summary.Others.
+// number of a counter a value. Flows bind by category and id. The CPU samples of V8 become stacks of c. The other phases (objects, memory dumps, contexts, other samples) are
+// in Summary.Others.
 func Feed(ctx context.Context, src io.Reader, limits Limits, c *timeline.Collector, each func(*Event) error) (Summary, error) {
 	f := feeder{c: c, escaped: map[string]timeline.Text{}, others: map[byte]int64{}}
 	sum, err := Scan(ctx, src, limits, func(e *Event) error {
@@ -29,11 +30,19 @@ func Feed(ctx context.Context, src io.Reader, limits Limits, c *timeline.Collect
 		return f.add(e)
 	})
 	sum.Others = f.others
+	if f.samples != nil && err == nil {
+		trees := f.samples.finish()
+		sum.Samples = f.samples.out
+		if len(trees) > 0 {
+			c.Sampled(f.samples.sum(trees))
+		}
+	}
 	return sum, err
 }
 
 type feeder struct {
 	c       *timeline.Collector
+	samples *sampler                 // nil where none were met
 	escaped map[string]timeline.Text // of texts with escapes, as they stand
 	others  map[byte]int64
 	out     timeline.Event
@@ -72,6 +81,12 @@ func (f *feeder) id(b []byte) timeline.ID {
 }
 
 func (f *feeder) add(e *Event) error {
+	if takes(e) {
+		if f.samples == nil {
+			f.samples = newSampler(f.c)
+		}
+		return f.samples.add(e)
+	}
 	o := &f.out
 	*o = timeline.Event{Ordinal: e.Ordinal, Start: e.Start}
 	switch e.Phase {

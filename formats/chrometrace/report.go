@@ -52,13 +52,15 @@ func (s *Summary) Limitations() (list []evidence.Limitation, partial bool) {
 		list = append(list, evidence.Limitation{Code: EventsBad, Text: fmt.Sprintf("%d of %d events were passed over (%s): %s; the first one is at byte %d", s.Problems[code], s.Elements, code, reasons[code], s.First[code])})
 	}
 	partial = len(list) > 0
+	samples, lost := s.Samples.limitations()
+	list, partial = append(list, samples...), partial || lost
 	if len(s.Others) > 0 {
 		var phases []string
 		for p, n := range s.Others {
 			phases = append(phases, fmt.Sprintf("%c %d", p, n))
 		}
 		slices.Sort(phases)
-		list = append(list, evidence.Limitation{Code: OtherEvents, Text: "events of these phases are samples, objects, memory dumps or contexts, and no rows: " + strings.Join(phases, ", ")})
+		list = append(list, evidence.Limitation{Code: OtherEvents, Text: "events of these phases are objects, memory dumps, contexts or samples of a kind that is not known, and no rows: " + strings.Join(phases, ", ")})
 	}
 	return list, partial
 }

@@ -36,6 +36,7 @@ type Summary struct {
 	// Members are the other members of the object, as JSON, where they are no longer than 64 KiB.
 	Members map[string][]byte
 	Others  map[byte]int64 // events that Feed did not put into the timeline, by phase
+	Samples Samples        // that Feed found
 }
 
 // The codes of errors.

@@ -67,8 +67,9 @@ type Collector struct {
 	zero  bool // a first time was met
 	flows map[uint64]flowState
 
-	nest nest
-	keep keep
+	nest    nest
+	keep    keep
+	sampled *Sampled
 }
 
 // Counts are what a trace holds.
@@ -196,9 +197,9 @@ func (c *Collector) Finish(ctx context.Context, sink *evidence.Sink) (Summary, e
 	}
 	c.count.OpenFlows = int64(len(c.flows))
 	c.count.CutTexts, c.count.BadTexts = c.texts.cut, c.texts.bad
-	out.Counts, out.Metric = c.count, c.opt.Duration
+	out.Counts = c.count
 	var err error
-	if out.Profile, err = c.profile(ctx, sink); err != nil {
+	if out.Metric, out.Profile, err = c.profile(ctx, sink); err != nil {
 		return out, err
 	}
 	lost, err := c.keep.finish(sink)

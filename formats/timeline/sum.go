@@ -10,14 +10,44 @@ import (
 	"github.com/flameox/flameox/formats/profile"
 )
 
-// profile sums the stacks of slices.
-func (c *Collector) profile(ctx context.Context, sink *evidence.Sink) (profile.Summary, error) {
-	metrics := []profile.Metric{c.opt.Duration}
-	if c.opt.Count.Name != "" {
-		metrics = append(metrics, c.opt.Count)
+// profile sums the stacks of slices, and of samples where there are some. The metric is that by which rows are heavy.
+func (c *Collector) profile(ctx context.Context, sink *evidence.Sink) (profile.Metric, profile.Summary, error) {
+	var metrics []profile.Metric
+	n := &c.nest
+	weighs := slices.ContainsFunc(n.nodes, func(d node) bool { return d.count > 0 })
+	if weighs || c.sampled == nil {
+		if metrics = append(metrics, c.opt.Duration); c.opt.Count.Name != "" {
+			metrics = append(metrics, c.opt.Count)
+		}
+	}
+	ofSlices := len(metrics)
+	if c.sampled != nil {
+		metrics = append(metrics, c.sampled.Metrics...)
 	}
 	b := profile.New(profile.Options{Metrics: metrics, Budget: c.opt.Budget})
 	b.Reserve(c.keep.reserved())
+	if weighs {
+		if err := c.slices(ctx, b, len(metrics)); err != nil {
+			return metrics[0], profile.Summary{}, err
+		}
+	}
+	if c.sampled != nil {
+		weights, counts := make([]int64, len(metrics)), make([]uint64, len(metrics))
+		put := func(stack []profile.Ref, w []int64, n []uint64, labels map[string]string) error {
+			copy(weights[ofSlices:], w)
+			copy(counts[ofSlices:], n)
+			return b.AddCounted(stack, weights, counts, labels)
+		}
+		if err := c.sampled.Add(ctx, b, put); err != nil {
+			return metrics[0], profile.Summary{}, err
+		}
+	}
+	sum, err := b.Finish(sink)
+	return metrics[0], sum, err
+}
+
+// slices adds the stacks of slices to an aggregation with so many metrics, of which those of slices come first.
+func (c *Collector) slices(ctx context.Context, b *profile.Builder, metrics int) error {
 	n := &c.nest
 	refs := make([]profile.Ref, len(n.frames))
 	for i, k := range n.frames {
@@ -36,7 +66,7 @@ func (c *Collector) profile(ctx context.Context, sink *evidence.Sink) (profile.S
 		}
 		var err error
 		if refs[i], err = b.Frame(f); err != nil {
-			return profile.Summary{}, err
+			return err
 		}
 	}
 	type labelled struct {
@@ -45,12 +75,12 @@ func (c *Collector) profile(ctx context.Context, sink *evidence.Sink) (profile.S
 	}
 	labels := map[labelled]map[string]string{}
 	var stack []profile.Ref
-	weights, counts := make([]int64, len(metrics)), make([]uint64, len(metrics))
+	weights, counts := make([]int64, metrics), make([]uint64, metrics)
 	for i := range n.nodes {
 		d := &n.nodes[i]
 		if i%4096 == 0 {
 			if err := ctx.Err(); err != nil {
-				return profile.Summary{}, err
+				return err
 			}
 		}
 		if d.count == 0 {
@@ -72,14 +102,14 @@ func (c *Collector) profile(ctx context.Context, sink *evidence.Sink) (profile.S
 			labels[key] = set
 		}
 		weights[0], counts[0] = d.self, uint64(d.count)
-		if len(weights) > 1 {
+		if c.opt.Count.Name != "" {
 			weights[1], counts[1] = d.count, uint64(d.count)
 		}
 		if err := b.AddCounted(stack, weights, counts, set); err != nil {
-			return profile.Summary{}, err
+			return err
 		}
 	}
-	return b.Finish(sink)
+	return nil
 }
 
 // number writes thousands apart: 9,998.

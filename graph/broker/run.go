@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/flameox/flameox/graph/broker/internal/proc"
+	"github.com/flameox/flameox/internal/selftrace"
 )
 
 // run is one command while it runs.
@@ -40,6 +41,9 @@ func (b *Broker) Run(ctx context.Context, c Command) (*Result, error) {
 	}
 	if err := b.ready(); err != nil {
 		return nil, refuse(NotStarted, "", err, "start a command: %v", err)
+	}
+	if trace := selftrace.From(ctx); trace != nil && len(c.Argv) > 0 {
+		defer trace.Begin("process", c.Argv[0]).End()
 	}
 	if c.Mark == "" {
 		c.Mark = b.Mark(fmt.Sprintf("run-%d", family.next.Add(1)))

@@ -61,6 +61,26 @@ func TestStreamsGoToTheirSpoolsAndStdinIsEmpty(t *testing.T) {
 	}
 }
 
+func TestAFileCanBeWhatIsRead(t *testing.T) {
+	b := testBroker(t)
+	c := shell(t, "cat; echo changed >&0")
+	c.Stdin = filepath.Join(c.Dir, "question")
+	if err := os.WriteFile(c.Stdin, []byte("what?\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	must(t, b, c)
+	if got := content(t, c.Stdout); got != "what?\n" {
+		t.Errorf("what was read is %q", got)
+	}
+	if got := content(t, c.Stdin); got != "what?\n" {
+		t.Errorf("the file is %q afterwards", got)
+	}
+	c.Stdin = filepath.Join(c.Dir, "absent")
+	if _, err := b.Run(context.Background(), c); err == nil || !strings.Contains(err.Error(), c.Stdin) {
+		t.Errorf("without the file: %v, want an error that names it", err)
+	}
+}
+
 func TestTheNumberOfTheRootIsToldWhileItRuns(t *testing.T) {
 	c := shell(t, "echo $$; sleep 0.1")
 	told, ran := 0, false

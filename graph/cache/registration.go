@@ -21,6 +21,7 @@ type Registration struct {
 	Producer string    `json:"producer,omitempty"` // who wrote it, as it says itself, with the version
 	Verdict  string    `json:"verdict,omitempty"`  // of it: pass, fail, inconclusive, unsupported
 	From     string    `json:"from"`               // the artifact of the run, or the file, that it was taken from
+	Pipeline string    `json:"pipeline,omitempty"` // the artifact of the run that lists what the document is about, such as a build of kernels; "" where the run has none
 	By       string    `json:"by"`                 // run of the stage that registered it and holds its rows
 	Reviewed int       `json:"reviewed"`           // the revision that it was appended to
 	When     time.Time `json:"when"`               // UTC, wall clock

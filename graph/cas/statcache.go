@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/flameox/flameox/internal/digest"
+	"github.com/flameox/flameox/internal/selftrace"
 	"github.com/flameox/flameox/internal/vfs"
 )
 
@@ -39,6 +40,8 @@ type StatCache struct {
 	Workers int
 	// Distrust says not to answer from what an earlier process remembered: every file is read once. What is read is saved as ever.
 	Distrust bool
+	// Trace is told of files that are looked at and hashed; nil where nobody asks where time goes.
+	Trace *selftrace.Recorder
 
 	path string
 	fs   vfs.FS
@@ -112,7 +115,10 @@ func (c *StatCache) remembered(path string) (Hashed, bool, error) {
 }
 
 func (c *StatCache) read(path string) (Hashed, error) {
+	span := c.Trace.Begin("hash", path)
 	h, err := hashFile(c.fs, path)
+	span.Note("bytes", h.Size)
+	span.End()
 	if err != nil {
 		return Hashed{}, fmt.Errorf("hash %s: %w", path, err)
 	}
@@ -129,11 +135,14 @@ func (c *StatCache) read(path string) (Hashed, error) {
 func (c *StatCache) DigestAll(paths []string) []Hashed {
 	out := make([]Hashed, len(paths))
 	unread := make([]bool, len(paths))
+	span := c.Trace.Begin("stat", "")
+	span.Note("files", int64(len(paths)))
 	each(c.Workers, len(paths), lookRun, func(i int) {
 		h, ok, err := c.remembered(paths[i])
 		h.Err = err
 		out[i], unread[i] = h, !ok && err == nil
 	})
+	span.End()
 	var left []int
 	for i, u := range unread {
 		if u {

@@ -72,7 +72,7 @@ func Of(p *graph.Plan, withheld []string, fixed bool) *Plan {
 		s := Stage{Block: n.Address.Block, Key: n.Address.Axes.Key()}
 		s.decide(d)
 		s.more = more{
-			manifests: d.Manifests(), nature: n.Nature, attempts: n.Attempts, reuse: n.Reuse, fixed: fixed,
+			manifests: s.more.manifests, nature: n.Nature, attempts: n.Attempts, reuse: n.Reuse, fixed: fixed,
 			needs: numbers(number, n.Needs()), waits: numbers(number, n.Waits()), servers: numbers(servers, n.Leases()),
 		}
 		for _, a := range d.Actions() {
@@ -90,8 +90,9 @@ func numbers(of map[*graph.Node]int, nodes []*graph.Node) (out []int) {
 	return out
 }
 
-// decide takes over a decision.
+// decide takes over a decision. One that could not be asked what its key is made of has no manifests, whatever it had before.
 func (s *Stage) decide(d *graph.Decision) {
+	s.more.manifests, s.more.coded, s.more.texts = d.Manifests(), "", nil
 	s.Planned, s.EstimateRuns, s.Elsewhere = d.Planned(), d.EstimateRuns, d.EstimateElsewhere
 	s.Started, s.Host = time.Time{}, ""
 	if n := len(d.Records); n > 0 {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,10 @@ func TestBoundsAreMetOrMissed(t *testing.T) {
 		{"difference at the bound", bound{difference: 10}, 30, 20, false},
 		{"share below", bound{share: 0.005}, 4, 1000, true},
 		{"share at the bound", bound{share: 0.005}, 5, 1000, false},
+		{"at most", bound{most: 30}, 30, 1, true},
+		{"more than at most", bound{most: 30}, 31, 100, false},
+		{"as much faster", bound{faster: 50}, 2, 100, true},
+		{"not as much faster", bound{faster: 50}, 2, 99, false},
 		{"memory above", bound{ratio: 9, maxRSS: 30}, 31, 20, false},
 	} {
 		r := testCase{what: c.name, bound: c.bound, b: b, prepare: func() (side, side, error) {
@@ -83,9 +88,45 @@ func TestSidesRunInTurnAndTheWarmUpDoesNotCount(t *testing.T) {
 		return sample{wall: 2}, nil
 	}
 	baseline := func() (sample, error) { order.WriteByte('b'); return sample{wall: 1}, nil }
-	s, base, err := b.interleave(subject, baseline)
+	s, base, err := b.interleave(3, subject, baseline)
 	if err != nil || s.wall != 2 || base.wall != 1 || order.String() != "sbbssbbs" {
 		t.Errorf("got %+v, %+v, %v, order %s", s, base, err, order.String())
+	}
+}
+
+func TestMain(m *testing.M) {
+	maybeHelp()
+	os.Exit(m.Run())
+}
+
+func TestTheHelperRunsProcessesAndTellsTheirMistakes(t *testing.T) {
+	b := &bench{ctx: context.Background(), dir: t.TempDir(), rounds: 1}
+	defer b.helper.close()
+	ballast := make([]byte, 200<<20)
+	for i := range ballast {
+		ballast[i] = 1 // the memory of whoever asks is not that of the process
+	}
+	s, err := b.measured(process{dir: b.dir, argv: []string{"true"}})()
+	if err != nil || s.wall <= 0 || s.maxRSS <= 0 || s.maxRSS > 100<<20 {
+		t.Errorf("true took %+v, %v; the ballast ends with %d", s, err, ballast[len(ballast)-1])
+	}
+	if _, err := b.measured(process{dir: b.dir, argv: []string{"sh", "-c", "echo why >&2; exit 3"}})(); err == nil || !strings.Contains(err.Error(), "why") {
+		t.Errorf("exit 3 gave %v", err)
+	}
+	s, err = b.measured(process{dir: b.dir, argv: []string{"sh", "-c", "echo $WHAT"}, env: []string{"WHAT=this"}, contains: "this"})()
+	if err != nil {
+		t.Error(s, err)
+	}
+}
+
+func TestGrowthIsWhatOneInstanceMoreCosts(t *testing.T) {
+	var rows []result
+	for _, n := range []int{100, 1000, 10_000, 100_000} {
+		rows = append(rows, result{Instances: n, FlameoxCPU: 5*time.Millisecond + time.Duration(n)*3*time.Microsecond}, result{Instances: 0, FlameoxCPU: 1})
+	}
+	got := growthOf(rows)
+	if len(got) != 1 || got[0].Law != "n" || len(got[0].Each) != 3 || got[0].Each[2] != 3*time.Microsecond {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -107,7 +148,7 @@ func TestTheEquivalentNinjaGraphHasNothingToDoAfterOneRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := b.ninja(w, 20)
+	run, err := b.noOp(ninja, w, 20)
 	var s skip
 	if errors.As(err, &s) {
 		t.Skip(s.why)

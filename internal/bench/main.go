@@ -19,6 +19,7 @@ import (
 func main() {
 	broker.MaybeSupervise()
 	maybeServe()
+	maybeHelp()
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -28,7 +29,8 @@ func main() {
 func run() error {
 	binary := flag.String("flameox", "bin/flameox", "the binary to measure")
 	rounds := flag.Int("rounds", 11, "how often each side runs; odd, so that the median is a run")
-	full := flag.Bool("full", false, "also the experiments with 10,000 instances, which take minutes to prepare")
+	full := flag.Bool("full", false, "also the experiments with 10,000 and 100,000 instances, which take half an hour to prepare")
+	keep := flag.String("keep", "", "make the experiments in `FOLDER` and leave them there; what is there from an earlier time is used again")
 	only := flag.String("only", "", "measure only what this regular expression matches")
 	asJSON := flag.Bool("json", false, "print JSON instead of a table")
 	flag.Parse()
@@ -49,13 +51,15 @@ func run() error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	dir, err := os.MkdirTemp("", "flameox-bench-")
+	dir, err := place(*keep)
 	if err != nil {
 		return err
 	}
-	defer remove(dir)
-
+	if *keep == "" {
+		defer remove(dir)
+	}
 	b := &bench{ctx: ctx, flameox: tool, dir: dir, rounds: *rounds}
+	defer b.helper.close()
 	if !*asJSON {
 		b.progress = os.Stderr
 	}
@@ -78,7 +82,7 @@ func run() error {
 	}
 	report := report{
 		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
-		Rounds: *rounds, Results: results,
+		Rounds: *rounds, Load: load(), Results: results, Growth: growthOf(results),
 	}
 	if *asJSON {
 		e := json.NewEncoder(os.Stdout)
@@ -102,9 +106,32 @@ func run() error {
 type bench struct {
 	ctx      context.Context
 	flameox  string // absolute path of the binary
-	dir      string // temporary, removed at the end
+	dir      string // removed at the end, unless it is kept
 	rounds   int
+	helper   helper
 	progress *os.File // nil: quiet
+}
+
+// place is the folder in which experiments are made.
+func place(keep string) (string, error) {
+	if keep == "" {
+		return os.MkdirTemp("", "flameox-bench-")
+	}
+	dir, err := filepath.Abs(keep)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	return dir, err
+}
+
+// load is how many processes wanted a CPU, on average of the last minute; "" where the system does not say.
+func load() string {
+	b, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return ""
+	}
+	one, _, _ := strings.Cut(string(b), " ")
+	return one
 }
 
 func (b *bench) say(format string, args ...any) {

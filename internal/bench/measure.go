@@ -28,12 +28,12 @@ type medians struct {
 // side is one of the two things that a case compares.
 type side func() (sample, error)
 
-// interleave runs both sides in turn, once to warm up and then b.rounds times. Which side goes first changes every
+// interleave runs both sides in turn, once to warm up and then rounds times. Which side goes first changes every
 // round, so that neither always finds the caches that the other left.
-func (b *bench) interleave(subject, baseline side) (medians, medians, error) {
+func (b *bench) interleave(rounds int, subject, baseline side) (medians, medians, error) {
 	var of [2][]sample
 	sides := []side{subject, baseline}
-	for i := range b.rounds + 1 {
+	for i := range rounds + 1 {
 		for k := range sides {
 			if b.ctx.Err() != nil {
 				return medians{}, medians{}, b.ctx.Err()
@@ -76,14 +76,16 @@ func median(d []time.Duration) time.Duration {
 type process struct {
 	dir      string
 	argv     []string
+	env      []string // beside this program's own
 	exit     int
-	contains string // in stdout; "" checks nothing
+	contains string // in what it prints; "" checks nothing
 }
 
 func (p process) run() (sample, error) {
 	cmd := exec.Command(p.argv[0], p.argv[1:]...)
 	cmd.Dir = p.dir
 	cmd.Env = append(os.Environ(), "NO_COLOR=1", "TERM=dumb")
+	cmd.Env = append(cmd.Env, p.env...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	cmd.Stdout = &stdout
@@ -97,8 +99,8 @@ func (p process) run() (sample, error) {
 	if code := cmd.ProcessState.ExitCode(); code != p.exit {
 		return sample{}, fmt.Errorf("%s ended with %d, want %d: %s", strings.Join(p.argv, " "), code, p.exit, lastLines(stdout.String()+stderr.String(), 6))
 	}
-	if !strings.Contains(stdout.String(), p.contains) {
-		return sample{}, fmt.Errorf("%s did not print %q: %s", strings.Join(p.argv, " "), p.contains, lastLines(stdout.String(), 6))
+	if printed := stdout.String() + stderr.String(); !strings.Contains(printed, p.contains) {
+		return sample{}, fmt.Errorf("%s did not print %q: %s", strings.Join(p.argv, " "), p.contains, lastLines(printed, 6))
 	}
 	s := sample{wall: wall, cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
 	if ru, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {

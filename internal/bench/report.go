@@ -20,11 +20,15 @@ type result struct {
 
 	Ratio      float64       `json:"ratio,omitempty"`         // of wall time, flameox / baseline
 	Difference time.Duration `json:"difference_ns,omitempty"` // of wall time, flameox − baseline
-	MaxRSS     int64         `json:"max_rss_bytes,omitempty"` // largest of flameox's runs
-	Bound      string        `json:"bound,omitempty"`
-	Met        *bool         `json:"met,omitempty"` // missing where there is no bound or no figure
-	Skipped    string        `json:"skipped,omitempty"`
-	Error      string        `json:"error,omitempty"`
+	// The largest peak of a side's runs; missing of work inside the bench.
+	MaxRSS      int64 `json:"max_rss_bytes,omitempty"`
+	BaselineRSS int64 `json:"baseline_max_rss_bytes,omitempty"`
+
+	Instances int    `json:"instances,omitempty"` // of a row that is the same at several sizes
+	Bound     string `json:"bound,omitempty"`
+	Met       *bool  `json:"met,omitempty"` // missing where there is no bound or no figure
+	Skipped   string `json:"skipped,omitempty"`
+	Error     string `json:"error,omitempty"`
 }
 
 // report is the whole answer of one run.
@@ -34,13 +38,15 @@ type report struct {
 	Arch    string   `json:"arch"`
 	CPUs    int      `json:"cpus"`
 	Rounds  int      `json:"rounds"`
+	Load    string   `json:"load,omitempty"` // processes that wanted a CPU at the end, those of the bench included
 	Results []result `json:"results"`
+	Growth  []grown  `json:"growth,omitempty"`
 }
 
 func (r report) print(w io.Writer) error {
-	fmt.Fprintf(w, "medians of %d interleaved rounds, %s %s/%s, %d CPUs\n\n", r.Rounds, r.Go, r.OS, r.Arch, r.CPUs)
+	fmt.Fprintf(w, "medians of %d interleaved rounds, %s %s/%s, %d CPUs, load %s at the end\n\n", r.Rounds, r.Go, r.OS, r.Arch, r.CPUs, r.Load)
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "what\tflameox\tbaseline\tratio\tbound\t\tCPU\tof baseline")
+	fmt.Fprintln(t, "what\tflameox\tbaseline\tratio\tbound\t\tCPU\tof baseline\tmemory\tof baseline")
 	for _, x := range r.Results {
 		switch {
 		case x.Error != "":
@@ -48,10 +54,23 @@ func (r report) print(w io.Writer) error {
 		case x.Skipped != "":
 			fmt.Fprintf(t, "%s\tskipped: %s\n", x.What, x.Skipped)
 		default:
-			fmt.Fprintf(t, "%s\t%s\t%s  %s\t%s\t%s\t%s\t%s\t%s\n", x.What, ms(x.Flameox), ms(x.Baseline), x.Against, ratio(x), x.Bound, verdict(x), ms(x.FlameoxCPU), ms(x.BaselineCPU))
+			fmt.Fprintf(t, "%s\t%s\t%s  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", x.What, ms(x.Flameox), ms(x.Baseline), x.Against, ratio(x), x.Bound, verdict(x), ms(x.FlameoxCPU), ms(x.BaselineCPU), mb(x.MaxRSS), mb(x.BaselineRSS))
 		}
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, g := range r.Growth {
+		g.print(w)
+	}
+	return nil
+}
+
+func mb(bytes int64) string {
+	if bytes == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%d MB", bytes/1e6)
 }
 
 // ms prints a time with three digits; everything here takes micro- to milliseconds.
@@ -70,6 +89,8 @@ func ms(d time.Duration) string {
 func ratio(x result) string {
 	var parts []string
 	switch {
+	case x.Ratio > 0 && x.Ratio < 0.1 && strings.HasSuffix(x.Bound, "faster"):
+		parts = append(parts, fmt.Sprintf("%.0f× faster", 1/x.Ratio))
 	case x.Ratio > 0 && x.Ratio < 0.1:
 		parts = append(parts, fmt.Sprintf("%.2f %%", x.Ratio*100))
 	case x.Ratio > 0:
@@ -82,9 +103,6 @@ func ratio(x result) string {
 			sign, d = "−", -d
 		}
 		parts = append(parts, sign+ms(d))
-	}
-	if x.MaxRSS > 0 {
-		parts = append(parts, fmt.Sprintf("%d MB", x.MaxRSS/1e6))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/flameox/flameox/internal/selftrace"
 )
 
 const (
@@ -52,6 +54,9 @@ func (r *Repo) feedWith(ctx context.Context, dir string, input []byte, variables
 	exe, err := exec.LookPath("git")
 	if err != nil {
 		return nil, fmt.Errorf("%w: install git, or give every workload its \"sources\" and use no revision", ErrNoGit)
+	}
+	if trace := selftrace.From(ctx); trace != nil {
+		defer trace.Begin("git", strings.Join(args, " ")).End()
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

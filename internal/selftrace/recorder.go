@@ -122,7 +122,7 @@ func (s *Span) Note(key string, value int64) {
 }
 
 // End ends the span.
-func (s *Span) End() {
+func (s Span) End() {
 	if s.r == nil {
 		return
 	}
@@ -134,7 +134,6 @@ func (s *Span) End() {
 		delete(r.on, s.routine)
 		r.free = append(r.free, s.lane)
 	}
-	s.r = nil
 }
 
 // routine is the number of this goroutine. The runtime tells it in the first line of a stack only ("goroutine 7 [running]:"). It is asked for where a

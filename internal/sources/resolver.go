@@ -14,6 +14,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/flameox/flameox/internal/git"
+	"github.com/flameox/flameox/internal/selftrace"
 )
 
 // ErrRequired is what errors.Is finds where a stage has no sources and git cannot say which they are.
@@ -32,6 +33,8 @@ func (e *Error) Error() string { return fmt.Sprintf("sources %q: %s", e.Pattern,
 // Resolver resolves globs below one directory. It may be used by several goroutines; answers are those
 // of the first look at each directory, so it serves one plan and is then thrown away.
 type Resolver struct {
+	Trace *selftrace.Recorder // nil where nobody asks where time goes
+
 	root string // absolute, links resolved
 
 	mu      sync.Mutex
@@ -84,6 +87,9 @@ func (r *Resolver) Resolve(globs []string) ([]string, error) {
 	key := strings.Join(globs, "\x00")
 	if files, ok := r.merged[key]; ok {
 		return files, nil
+	}
+	if r.Trace != nil {
+		defer r.Trace.Begin("list", strings.Join(globs, " ")).End()
 	}
 	clean := make([]string, len(globs))
 	var excludes []string

@@ -4,13 +4,19 @@ package suggest
 import "strings"
 
 // Nearest is the known name nearest to name, or "" when none is near enough to be what was meant: letters' case does not count, and
-// about one letter in three may differ, one of short names. Of equally near names it is the first.
+// about one letter in three may differ, one of short names. Of equally near names it is the first. Where none is near, the first one that goes on behind
+// name with a hyphen is: who writes otlp means otlp-json more likely than nothing.
 func Nearest(name string, known []string) string {
 	name = strings.ToLower(name)
 	best, least := "", max(1, len(name)/3)+1
 	for _, k := range known {
 		if d := Distance(name, strings.ToLower(k)); d < least {
 			best, least = k, d
+		}
+	}
+	for _, k := range known {
+		if best == "" && name != "" && strings.HasPrefix(strings.ToLower(k), name+"-") {
+			best = k
 		}
 	}
 	return best

@@ -16,6 +16,12 @@ func TestTheNearestNameIsWhatWasMeant(t *testing.T) {
 			t.Errorf("%q suggests %q, want %q", name, got, want)
 		}
 	}
+	if got := Nearest("otlp", []string{"perf", "otlp-json", "otlp-protobuf"}); got != "otlp-json" {
+		t.Errorf("the beginning of a name suggests %q", got)
+	}
+	if got := Nearest("", []string{"-x"}); got != "" {
+		t.Errorf("nothing suggests %q", got)
+	}
 	if got := Nearest(strings.Repeat("x", 1<<20), known); got != "" {
 		t.Errorf("a megabyte suggests %q", got)
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/flameox/flameox/internal/stats"
 	"github.com/flameox/flameox/measure/document"
 	"github.com/flameox/flameox/measure/identity"
 	"github.com/flameox/flameox/measure/paired"
@@ -260,26 +259,6 @@ func pair(g *group, baseline, contender string) []paired.Round {
 		out[i] = paired.Round{Baseline: at[n].b.value, Contender: at[n].c.value}
 	}
 	return out
-}
-
-// median is an attempt's value: the median of the observations that belong to it.
-func median(doc map[string]any) (float64, bool) {
-	list, _ := document.At(doc, "measurement", "observations").([]any)
-	var values []float64
-	for _, o := range list {
-		switch o := o.(type) {
-		case float64:
-			values = append(values, o)
-		case map[string]any:
-			if v, ok := o["value"].(float64); ok && o["included"] != false {
-				values = append(values, v)
-			}
-		}
-	}
-	if len(values) == 0 {
-		return 0, false
-	}
-	return stats.Median(values), true
 }
 
 // declared is what a side's target says of itself.

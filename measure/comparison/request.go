@@ -91,7 +91,7 @@ func (r *Request) collect(results []Result) ([]*attempt, error) {
 			a.unordered = !slices.Contains(asked, any(a.quantity))
 		}
 		a.params, _ = document.At(doc, "coordinates", "workload", "parameters").(map[string]any)
-		a.value, a.has = median(doc)
+		a.value, a.has = document.Median(doc)
 		out = append(out, a)
 	}
 	if len(out) == 0 {

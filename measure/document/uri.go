@@ -3,15 +3,16 @@ package document
 import (
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"github.com/flameox/flameox/internal/pattern"
 )
 
 var (
-	scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
-	drive  = regexp.MustCompile(`^[A-Za-z]:[\\/]`)
+	scheme = pattern.Lazy{Expr: `^[A-Za-z][A-Za-z0-9+.-]*://`}
+	drive  = pattern.Lazy{Expr: `^[A-Za-z]:[\\/]`}
 	// git's own rule: user@host:path, where no slash comes before the colon. A host in brackets may hold colons.
-	scp = regexp.MustCompile(`^(?:([^@/:\[\]]+)@)?(\[[0-9A-Fa-f:.]+\]|[^@/:\[\]]+):(.*)$`)
+	scp = pattern.Lazy{Expr: `^(?:([^@/:\[\]]+)@)?(\[[0-9A-Fa-f:.]+\]|[^@/:\[\]]+):(.*)$`}
 )
 
 // SourceURI is the one spelling of a source that is recorded and compared: SCP-like addresses become ssh://, local paths file://, relative to dir, and a

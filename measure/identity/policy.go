@@ -94,6 +94,14 @@ func facts(result map[string]any, project string) []Fact {
 	return out
 }
 
+// token is a member's name in a JSON Pointer. Almost every name is one as it is, and this is asked for every fact of every result.
+func token(name string) string {
+	if !strings.ContainsAny(name, "~/") {
+		return name
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
+}
+
 func walk(at string, v any, out *[]Fact) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -101,7 +109,7 @@ func walk(at string, v any, out *[]Fact) {
 			*out = append(*out, Fact{at, v})
 		}
 		for _, k := range document.Keys(v) {
-			walk(at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(k), v[k], out)
+			walk(at+"/"+token(k), v[k], out)
 		}
 	case []any:
 		if len(v) == 0 {

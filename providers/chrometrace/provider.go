@@ -28,7 +28,7 @@ type Provider struct{}
 func (Provider) Name() string { return "chrometrace" }
 
 // Version is that of the rows.
-func (Provider) Version() int { return 1 }
+func (Provider) Version() int { return 2 }
 
 // Doc is one sentence.
 func (Provider) Doc() string { return "traces in Chrome's Trace Event Format, plain or compressed" }
@@ -111,6 +111,7 @@ func extract(ctx context.Context, in providers.Input, o *ExtractOptions, budget 
 	}
 	out.Limitations = append(limits, sum.Limitations...)
 	out.Results = sum.Results()
+	out.Results["samples"] = trace.Samples.Count
 	switch {
 	case partial || sum.Partial:
 		out.State = evidence.Partial

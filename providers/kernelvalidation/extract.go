@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/flameox/flameox/evidence"
+	"github.com/flameox/flameox/formats/kernelbuild"
 	"github.com/flameox/flameox/internal/digest"
 	"github.com/flameox/flameox/providers"
 )
@@ -54,7 +55,7 @@ func (Provider) Doc() string {
 
 // Registers says what a document is to the run that it is registered with.
 func (Provider) Registers() providers.Registered {
-	return providers.Registered{Role: Role, MediaType: MediaType, Verdict: true}
+	return providers.Registered{Role: Role, MediaType: MediaType, About: kernelbuild.Role, Verdict: true}
 }
 
 // Validate accepts a document that is whole and agrees with itself, whatever it says of the kernel.

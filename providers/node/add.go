@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/flameox/flameox/evidence"
 	"github.com/flameox/flameox/formats/profile"
@@ -207,42 +206,9 @@ func saturated(a, b int64) int64 {
 
 // frame is how tables name a function.
 func (a *adder) frame(p named, c v8profile.CallFrame) profile.Frame {
-	f := profile.Frame{Language: "JavaScript", Function: c.Function}
-	if pseudo(c) {
-		return profile.Frame{Function: c.Function, Synthetic: true}
+	within := ""
+	if a.several {
+		within = p.name
 	}
-	if strings.HasPrefix(c.URL, "wasm:") {
-		f.Language = "WebAssembly"
-	}
-	if f.Function == "" {
-		// Not known by name, so not wholly known, however well its place is.
-		f.Function, f.Synthetic = "(anonymous)", true
-	}
-	switch {
-	case c.URL == "" || c.URL == "internal":
-		f.Synthetic = true
-		if c.Script != "" && c.Script != "0" {
-			// Ids of scripts are told apart within one thread only.
-			f.Module = "v8-script:" + c.Script
-			if a.several {
-				f.Module += "@" + p.name
-			}
-		}
-	default:
-		f.File = a.paths.File(c.URL)
-		// Node's own sources are in the binary, and no file to open.
-		f.Synthetic = f.Synthetic || strings.HasPrefix(c.URL, "node:")
-	}
-	if c.Line >= 0 && c.Line < math.MaxInt64 {
-		f.Line = profile.Some(c.Line + 1)
-	}
-	if c.Column >= 0 && c.Column < math.MaxInt64 {
-		f.Column = profile.Some(c.Column + 1)
-	}
-	return f
-}
-
-// pseudo says whether a frame is V8's own: (root), (idle), (garbage collector), (program).
-func pseudo(c v8profile.CallFrame) bool {
-	return c.URL == "" && (c.Script == "0" || c.Script == "") && strings.HasPrefix(c.Function, "(") && strings.HasSuffix(c.Function, ")")
+	return c.Place(a.paths.File, within)
 }

@@ -59,7 +59,7 @@ func timed(p named, say func(code, format string, args ...any)) ([]nodeTime, err
 // idle is the time that V8 waited for something to do.
 func idle(p named, times []nodeTime) (sum int64) {
 	for i, n := range p.Nodes {
-		if f := p.Frames[n.Frame]; f.Function == "(idle)" && pseudo(f) {
+		if f := p.Frames[n.Frame]; f.Function == "(idle)" && f.Pseudo() {
 			sum += times[i].ns
 		}
 	}

@@ -80,6 +80,11 @@ type Ran struct {
 func Start(t testing.TB, inv providers.Invocation, dir string) Ran {
 	t.Helper()
 	r := Ran{Out: t.TempDir()}
+	for _, f := range inv.Folders {
+		if err := os.MkdirAll(filepath.Join(r.Out, f), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
 	expand := func(text string) string {
 		s, err := token.Expand(text, func(name string) (string, error) {
 			if name != "out.dir" {

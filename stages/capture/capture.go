@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -208,6 +209,11 @@ type semantics struct {
 
 // library is the version of the library that the workload loads and that alone reads what it leaves; "" where that is the provider.
 func (s *stage) run(ctx context.Context, t *graph.Task, prepared *program.Prepared, library string, manifest *facet.Manifest) (*cache.Record, error) {
+	for _, f := range s.invocation.Folders {
+		if err := os.MkdirAll(filepath.Join(t.Out(), filepath.FromSlash(f)), 0o700); err != nil {
+			return nil, fmt.Errorf("make the folder %s that %s writes to: %w", f, s.provider.Name(), err)
+		}
+	}
 	rec, err := prepared.Run(ctx, t)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"github.com/flameox/flameox/graph/broker"
 	"github.com/flameox/flameox/graph/cache"
 	"github.com/flameox/flameox/internal/digest"
+	"github.com/flameox/flameox/internal/selftrace"
 	"github.com/flameox/flameox/providers"
 )
 
@@ -55,6 +56,7 @@ const headroom = 256 << 20
 // ask runs one worker, self, in a folder of its own below the attempt's: what the measured program left there is not in its
 // way. fail says what the worker did wrong; err what flameox could not do.
 func ask(ctx context.Context, t *graph.Task, self string, req *request) (out *response, fail *cache.Note, err error) {
+	defer selftrace.From(ctx).Begin(string(req.Job), req.Provider).End()
 	b, err := json.Marshal(req)
 	if err != nil {
 		return nil, nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/flameox/flameox/graph/cas"
 	"github.com/flameox/flameox/graph/facet"
 	"github.com/flameox/flameox/internal/reads"
+	"github.com/flameox/flameox/internal/selftrace"
 	"github.com/flameox/flameox/internal/sources"
 	"github.com/flameox/flameox/internal/token"
 	"github.com/flameox/flameox/lang"
@@ -86,7 +87,8 @@ type Project struct {
 	// Reads is told of everything outside of the process that actions are made from, so that a plan can stand again without being made. A stage
 	// tells it before it looks; one that asks a program says that it cannot be known. It may be nil.
 	Reads  *reads.Log
-	Shared Pool // servers that stand for longer than one stage
+	Shared Pool                // servers that stand for longer than one stage
+	Trace  *selftrace.Recorder // where flameox itself spends its time; nil where nobody asks
 	// Secret is the value of a sensitive variable, for the moment a process starts. It goes nowhere else.
 	Secret func(name string) (string, bool)
 
@@ -97,7 +99,9 @@ type Project struct {
 func (p *Project) Refresh() error {
 	p.Memo.Reset()
 	var err error
-	p.sources, err = sources.New(p.Root)
+	if p.sources, err = sources.New(p.Root); err == nil {
+		p.sources.Trace = p.Trace
+	}
 	return err
 }
 

@@ -3,6 +3,8 @@ package program
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/flameox/flameox/evidence"
 	"github.com/flameox/flameox/graph"
@@ -45,6 +47,8 @@ func PutInventory(t *graph.Task, rec *cache.Record, declared []providers.Declare
 		patterns, of = append(patterns, broker.Pattern{Glob: d.Path}), append(of, d)
 	}
 	files, refusals := broker.Snapshot(t.Out(), patterns, broker.Limits{Files: mostListed, FileBytes: bounds.FileBytes})
+	// They come in the order in which the file system lists them, and what is said is part of what is kept.
+	slices.SortStableFunc(refusals, func(a, b broker.Refusal) int { return strings.Compare(a.Path, b.Path) })
 	for i := range refusals {
 		text := refusals[i].Error()
 		if refusals[i].Code == broker.RefusedTooMany {

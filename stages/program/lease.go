@@ -211,6 +211,32 @@ func (p *Prepared) Launch(ctx, run context.Context, t *graph.Task, dir, mark str
 	return out, nil
 }
 
+// Spelled is a program as who starts it by himself needs it. Values of secrets are in it.
+type Spelled struct {
+	Argv, Env []string
+	Dir       string
+}
+
+// Spell makes ready what the program needs, and says what would be started; its private folder is dir, which has out/, home/ and tmp/. An environment
+// that cannot be made leaves a record that is not valid, and no program.
+func (p *Prepared) Spell(ctx context.Context, t *graph.Task, rec *cache.Record, dir string) (*Spelled, error) {
+	if err := p.verify(ctx); err != nil {
+		return nil, err
+	}
+	place, start, err := p.settle(ctx, t, rec)
+	if err != nil || !rec.Valid() {
+		return nil, err
+	}
+	argv, env, err := p.substitute(t.Store, site{dir: dir}, place, p.program.project.Secret)
+	if err != nil {
+		return nil, err
+	}
+	if start != nil && start.Path != "" {
+		argv[0] = start.Path
+	}
+	return &Spelled{Argv: argv, Env: env, Dir: filepath.Join(p.program.project.Root, filepath.FromSlash(p.program.Dir))}, nil
+}
+
 // Changed says what of the files that the key was made of is not as it was, for a sentence; "" where all are.
 func (p *Prepared) Changed(ctx context.Context) string {
 	if changed := p.changed(); changed != "" {

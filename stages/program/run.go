@@ -18,6 +18,7 @@ import (
 	"github.com/flameox/flameox/graph/facet"
 	"github.com/flameox/flameox/internal/digest"
 	"github.com/flameox/flameox/internal/host"
+	"github.com/flameox/flameox/internal/selftrace"
 	"github.com/flameox/flameox/internal/token"
 	"github.com/flameox/flameox/stages/environment/managed"
 	"github.com/flameox/flameox/stages/kind"
@@ -41,7 +42,9 @@ func (p *Prepared) Run(ctx context.Context, t *graph.Task) (*cache.Record, error
 	if err := p.verify(ctx); err != nil { // before anything is made ready for it
 		return nil, err
 	}
+	settle := selftrace.Begin(ctx, "make ready")
 	place, start, err := p.settle(ctx, t, rec)
+	settle.End()
 	if err != nil || !rec.Valid() {
 		return rec, err
 	}

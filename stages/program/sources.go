@@ -135,6 +135,12 @@ func (p *Program) hash(rels, outside []string) (*fileSet, error) {
 	for i, rel := range rels {
 		fs.paths[i] = filepath.Join(p.project.Root, filepath.FromSlash(rel))
 	}
+	set := false
+	defer func() {
+		if !set { // which of them cannot be read depends on all
+			p.project.Reads.Below(p.project.Root, rels...)
+		}
+	}()
 	for i, s := range p.project.Stat.DigestAll(fs.paths) {
 		if s.Err != nil {
 			var err error
@@ -166,6 +172,7 @@ func (p *Program) hash(rels, outside []string) (*fileSet, error) {
 	}
 	p.project.Store.KnowTree(fs.root, fs.tree)
 	p.project.Reads.Set(fs.root, p.project.Root, rels)
+	set = true
 	return fs, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/flameox/flameox/evidence"
@@ -25,6 +26,7 @@ import (
 const (
 	NotSucceeded    = "run_not_succeeded"         // the run is no execution, or did not succeed
 	StaleRevision   = "run_revision_stale"        // the run has another revision than the one that was looked at
+	NoPipeline      = "pipeline_unknown"          // the run has not the artifact that the document is said to be about, or several that it may be about
 	AlreadyThere    = "already_registered"        // the run has another document of the provider
 	VerdictConflict = "verdict_conflict"          // the run's results have another verdict
 	Changed         = "inputs_changed_before_run" // the file is not what the key was made of
@@ -136,6 +138,7 @@ func (s *stage) current(t *graph.Task, run string, doc digest.Digest, verdict st
 		return nil, &cache.Note{Code: code, Text: fmt.Sprintf("registering with run %s of %s: ", rec.Run, rec.Address) + fmt.Sprintf(format, args...)}, nil
 	}
 	known := rec.Registration(s.provider.Name())
+	about, why := s.about(rec)
 	switch {
 	case !strings.HasPrefix(rec.Kind, "capture."):
 		return refuse(NotSucceeded, "it is a run of %s, and only a capture executes a workload that could have left the document", rec.Kind)
@@ -145,7 +148,9 @@ func (s *stage) current(t *graph.Task, run string, doc digest.Digest, verdict st
 		return refuse(VerdictConflict, "it is not valid (%s), which no document changes; run it again", codes(rec.Invalid))
 	case rec.Manifest.Facet(facet.Command) == nil:
 		return refuse(NotSucceeded, "its record does not say what was executed")
-	case known != nil && rec.Output(known.Output) != nil && rec.Output(known.Output).Digest == doc:
+	case why != "":
+		return refuse(NoPipeline, "%s", why)
+	case known != nil && rec.Output(known.Output) != nil && rec.Output(known.Output).Digest == doc && known.Pipeline == about:
 		return rec, nil, nil // a repetition
 	case s.reviewed != 0 && rec.Revision != s.reviewed:
 		return refuse(StaleRevision, "it is at revision %d, and revision %d was looked at; see `flameox show %s` and repeat with -revision %d", rec.Revision, s.reviewed, rec.Run, rec.Revision)
@@ -155,6 +160,28 @@ func (s *stage) current(t *graph.Task, run string, doc digest.Digest, verdict st
 		return refuse(VerdictConflict, "its verdict is %s, and the document says %s", rec.Verdict, verdict)
 	}
 	return rec, nil, nil
+}
+
+// about is the name of the artifact of the run that the document is about, "" where it has none, or why that cannot be said.
+func (s *stage) about(rec *cache.Record) (name, why string) {
+	role := s.provider.Registers().About
+	var list []string
+	for _, o := range rec.Outputs {
+		if role != "" && o.Role == role && !o.Registered() {
+			list = append(list, o.Name)
+		}
+	}
+	switch {
+	case s.pipeline != "" && !slices.Contains(list, s.pipeline):
+		return "", fmt.Sprintf("pipeline is %q, and of those the run has %q", s.pipeline, list)
+	case s.pipeline != "":
+		return s.pipeline, ""
+	case len(list) > 1:
+		return "", fmt.Sprintf("it may be about %q; say which with pipeline", list)
+	case len(list) == 1:
+		return list[0], ""
+	}
+	return "", ""
 }
 
 // append makes the run's next revision and commits it, or says why not.
@@ -168,6 +195,7 @@ func (s *stage) append(t *graph.Task, run string, doc found, producer, verdict s
 			return nil, nil
 		}
 		as := s.provider.Registers()
+		about, _ := s.about(rec)
 		level := t.Level
 		if graph.IsSensitive(rec.Outputs) {
 			level = cache.Sensitive
@@ -179,7 +207,7 @@ func (s *stage) append(t *graph.Task, run string, doc found, producer, verdict s
 		rec.Outputs = append(rec.Outputs, out)
 		rec.Registrations = append(rec.Registrations, cache.Registration{
 			Output: out.Name, Provider: s.provider.Name(), Version: s.provider.Version(), Producer: producer, Verdict: verdict,
-			From: doc.name, By: t.Run, Reviewed: rec.Revision, When: t.Store.Now().UTC(),
+			From: doc.name, Pipeline: about, By: t.Run, Reviewed: rec.Revision, When: t.Store.Now().UTC(),
 		})
 		if verdict != "" {
 			rec.Verdict = verdict
@@ -258,10 +286,12 @@ func readResults(records []*cache.Summary) (map[string]any, error) {
 
 // One is the node that registers a file, or an artifact, with one run at the revision that was looked at: what the command does. dir is the
 // absolute folder that rel is below; both are empty where the document is the artifact called name.
-func One(p *kind.Project, provider providers.Registrar, n *graph.Node, run *cache.Summary, artifact, dir, rel string) *graph.Node {
+//
+// pipeline is as in Options.
+func One(p *kind.Project, provider providers.Registrar, n *graph.Node, run *cache.Summary, artifact, pipeline, dir, rel string) *graph.Node {
 	n.Kind, n.Nature, n.Attempts = "register."+provider.Name(), graph.Pure, 1
 	n.Stage = &stage{
-		provider: provider, project: p, artifact: artifact, root: dir, rel: rel, reviewed: run.Revision,
+		provider: provider, project: p, artifact: artifact, pipeline: pipeline, root: dir, rel: rel, reviewed: run.Revision,
 		runs: func(*graph.Results) []*cache.Summary { return []*cache.Summary{run} },
 	}
 	return n

@@ -178,3 +178,48 @@ func TestWhatARunCannotTakeIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// builds is a provider whose documents are about a build.
+type builds struct{ says }
+
+func (builds) Registers() providers.Registered {
+	return providers.Registered{Role: "b", MediaType: "application/json", About: "build", Verdict: true}
+}
+
+func TestADocumentIsAboutOneBuildOfTheRun(t *testing.T) {
+	for _, c := range []struct {
+		builds         []string
+		pipeline, want string
+		refused        bool
+	}{
+		{nil, "", "", false}, {[]string{"one"}, "", "one", false}, {[]string{"one"}, "one", "one", false}, {[]string{"one", "two"}, "two", "two", false},
+		{nil, "one", "", true}, {[]string{"one"}, "two", "", true}, {[]string{"one", "two"}, "", "", true},
+	} {
+		task := open(t, t.TempDir())
+		run := ran(t, task, func(r *cache.Record) {
+			r.Outputs = append(r.Outputs, cache.Output{Name: "other", Role: "log", Digest: digest.SumString("other")})
+			for _, b := range c.builds {
+				r.Outputs = append(r.Outputs, cache.Output{Name: b, Role: "build", Digest: digest.SumString(b)})
+			}
+		})
+		s := &stage{provider: builds{says{"b"}}, pipeline: c.pipeline}
+		refused, err := s.append(task, run, document("d"), "me", "pass")
+		if err != nil || (refused != nil) != c.refused || refused != nil && refused.Code != NoPipeline {
+			t.Errorf("builds %v, pipeline %q: %v %v", c.builds, c.pipeline, refused, err)
+			continue
+		}
+		if refused != nil {
+			continue
+		}
+		if got := record(t, task, run).Registration("b").Pipeline; got != c.want {
+			t.Errorf("builds %v, pipeline %q: it is about %q, want %q", c.builds, c.pipeline, got, c.want)
+		}
+		// The same document about another build is no repetition.
+		if len(c.builds) == 2 {
+			s.pipeline = c.builds[0]
+			if refused, err := s.append(task, run, document("d"), "me", "pass"); err != nil || refused == nil || refused.Code != AlreadyThere {
+				t.Errorf("about another build: %v %v", refused, err)
+			}
+		}
+	}
+}

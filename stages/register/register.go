@@ -44,6 +44,7 @@ func New(reg *providers.Registry) *Kind {
 type Options struct {
 	Run      lang.Ref `arg:"run" kinds:"capture" doc:"the capture whose run left the document" facet:"inputs"`
 	Artifact string   `arg:"artifact,optional" doc:"the artifact of the run that is the document, by its name; either this or path" facet:"inputs"`
+	Pipeline string   `arg:"pipeline,optional" doc:"the artifact of the run that lists what the document is about, such as kernel-build.json of a compiler's capture; the only one of the run where this is left out" facet:"inputs"`
 	Path     string   `arg:"path,optional" doc:"the file that the run left beside the configuration, relative to it, below the project" facet:"inputs"`
 }
 
@@ -75,7 +76,7 @@ func (k *Kind) Compile(inst *lang.Instance, c *kind.Compiler) (*kind.Compiled, e
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{provider: k.providers[inst.Block.Labels[0]], project: c.Project, artifact: o.Artifact}
+	s := &stage{provider: k.providers[inst.Block.Labels[0]], project: c.Project, artifact: o.Artifact, pipeline: o.Pipeline}
 	switch {
 	case (o.Artifact == "") == (o.Path == ""):
 		return nil, errors.New("give the document either as artifact, the name of an artifact of the run, or as path, a file")
@@ -99,6 +100,7 @@ type stage struct {
 	project  *kind.Project
 	runs     func(in *graph.Results) []*cache.Summary
 	artifact string // name; "" where the document is a file
+	pipeline string // name of the artifact that the document is about; "" for the only one
 	root     string // folder that the file is below, absolute
 	rel      string // the file
 	reviewed int    // the only revision of the run that may be appended to; 0 for the newest
@@ -127,6 +129,9 @@ func (s *stage) Actions(_ context.Context, in *graph.Results) ([]*graph.Action, 
 		inputs := facet.Facet{Name: facet.Inputs}
 		inputs.Add("run", r.Run)
 		inputs.AddNote("document", doc.digest.String(), doc.name)
+		if s.pipeline != "" {
+			inputs.Add("pipeline", s.pipeline)
+		}
 		definition := kind.Definition("register."+s.provider.Name(), 0)
 		definition.Entries[1].Value = fmt.Sprintf("%d.%d", version, s.provider.Version())
 		out = append(out, &graph.Action{

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,7 +26,8 @@ type asked struct {
 	location location
 	store    string // .flameox, absolute
 
-	kept bool // a plan was remembered
+	forbidden []string // to providers, before anything was read
+	kept      bool     // a plan was remembered
 
 	mu    sync.Mutex
 	blobs map[digest.Digest]struct{}
@@ -38,6 +40,7 @@ func (a *asked) begin(o Options) {
 		return
 	}
 	a.log, a.began, a.blobs = reads.NewLog(), o.FS.Now(), map[digest.Digest]struct{}{}
+	a.forbidden = forbidden(o.Providers)
 	if o.Self != "" {
 		a.log.Path(o.Self)
 	}
@@ -165,6 +168,9 @@ func (w *Workspace) Remember(ctx context.Context, q Question, planner *graph.Pla
 	if _, err := os.Stat(a.store); err != nil {
 		return &reads.DoubtError{Why: "nothing was ever applied here, so there is no folder to remember it in"}
 	}
+	if !slices.Equal(a.forbidden, forbidden(a.options.Providers)) {
+		return &reads.DoubtError{Why: "what the kernel allows changed meanwhile"}
+	}
 	if err := a.configuration(ctx, w); err != nil {
 		return fmt.Errorf("note what the configuration was made from: %w", err)
 	}
@@ -185,7 +191,7 @@ func (w *Workspace) Remember(ctx context.Context, q Question, planner *graph.Pla
 	}
 	after, before := planner.Span()
 	b, err := a.log.Seal(reads.Answer{
-		Question: q.digest(a.options, a.location, w.Project.HostClass), Environ: w.Project.Environ,
+		Question: q.digest(a.options, a.location, machine{w.Project.HostClass, a.forbidden}), Environ: w.Project.Environ,
 		Began: a.began, Now: a.options.FS.Now(), After: after, Before: before, Body: shown, Rest: lazy,
 	})
 	if err != nil {

@@ -17,8 +17,9 @@ import (
 	"github.com/flameox/flameox/graph/cas"
 	"github.com/flameox/flameox/graph/outline"
 	"github.com/flameox/flameox/internal/digest"
-	"github.com/flameox/flameox/internal/host"
 	"github.com/flameox/flameox/internal/reads"
+	"github.com/flameox/flameox/internal/selftrace"
+	"github.com/flameox/flameox/providers"
 )
 
 // Question is which plan is asked for: the selection, as it is given on the command line.
@@ -44,7 +45,7 @@ func (q Question) lists() (out []string) {
 }
 
 // digest is over everything that the plan depends on and that is known without looking at files. Values of variables are in it and nowhere else.
-func (q Question) digest(o Options, at location, class map[string]string) digest.Digest {
+func (q Question) digest(o Options, at location, m machine) digest.Digest {
 	parts := append([]string{strconv.Itoa(form), o.Version, o.Self, at.dir, at.root, at.home}, q.lists()...)
 	if at.repo != nil {
 		parts = append(parts, "git", at.repo.Root, at.repo.GitDir, at.repo.CommonDir)
@@ -53,10 +54,30 @@ func (q Question) digest(o Options, at location, class map[string]string) digest
 	groups, _ := os.Getgroups()
 	parts = append(parts, fmt.Sprint(groups), strconv.Itoa(len(o.Vars)))
 	parts = append(append(parts, o.Vars...), o.VarFiles...)
-	for _, name := range slices.Sorted(maps.Keys(class)) {
-		parts = append(parts, name, class[name])
+	for _, name := range slices.Sorted(maps.Keys(m.class)) {
+		parts = append(parts, name, m.class[name])
 	}
+	parts = append(parts, m.forbidden...)
 	return digest.SumString(lines(parts...))
+}
+
+// machine is what a plan depends on of the machine: files of the kernel's, which have no stamps that tell whether they changed.
+type machine struct {
+	class     map[string]string
+	forbidden []string // what the kernel keeps providers from
+}
+
+// forbidden says what keeps each provider from capturing here. Whether a plan has a capture of it is not known before the plan, so all are asked.
+func forbidden(reg *providers.Registry) (out []string) {
+	if reg == nil {
+		return nil
+	}
+	for _, p := range reg.All() {
+		if d := providers.Forbidden(p, os.ReadFile); d != nil {
+			out = append(out, p.Name(), d.Why, d.Do)
+		}
+	}
+	return out
 }
 
 // lines joins texts so that different lists are different texts.
@@ -79,25 +100,32 @@ type Recalled struct {
 // Recall looks for a remembered plan that still stands, without loading the configuration. It changes nothing; nil means that the plan has to be
 // made, and why says in a few words for what reason.
 func Recall(ctx context.Context, o Options, q Question) (out *Recalled, why string) {
+	trace := selftrace.From(ctx)
+	defer trace.Begin("recall", o.Dir).End()
 	if o.NoShortcut {
 		return nil, "nothing is to be believed that was remembered"
 	}
-	class := make(chan map[string]string, 1)
-	go func() { class <- host.Class() }()
+	asked := make(chan machine, 1)
+	go func() { asked <- machine{o.class(), forbidden(o.Providers)} }()
 	at, err := locate(o.Dir)
 	if err != nil {
 		return nil, err.Error()
 	}
 	store := filepath.Join(at.home, StoreDir)
+	read := trace.Begin("read record", "")
 	rec, ok := reads.Open(q.file(at, store))
+	read.End()
 	if !ok {
 		return nil, "no plan is remembered"
 	}
-	out = &Recalled{Experiment: at.experiment, HostClass: <-class}
-	if !rec.Asked(q.digest(o, at, out.HostClass), environ(o.Environ), o.Now()) {
+	m := <-asked
+	out = &Recalled{Experiment: at.experiment, HostClass: m.class}
+	if !rec.Asked(q.digest(o, at, m), environ(o.Environ), o.Now()) {
 		return nil, "the arguments, the environment, the machine or the program are others, or it is too late"
 	}
+	check := trace.Begin("stat what was read", "")
 	moved, ok := rec.Check()
+	check.End()
 	if !ok {
 		return nil, moved.String()
 	}
@@ -125,6 +153,8 @@ func Recall(ctx context.Context, o Options, q Question) (out *Recalled, why stri
 
 // again hashes the sets anew and decides about the stages that are made from them.
 func again(ctx context.Context, o Options, at location, dir string, r *Recalled, sets []reads.Set) error {
+	trace := selftrace.From(ctx)
+	defer trace.Begin("decide again", "").End()
 	blobs, err := cas.Open(dir, o.FS)
 	if err != nil {
 		return err
@@ -140,6 +170,7 @@ func again(ctx context.Context, o Options, at location, dir string, r *Recalled,
 		Source: func() map[string]string { return nil }, Host: func() cache.Host { return cache.Host{} },
 	}
 	stat := cas.OpenStatCache(filepath.Join(dir, "cache", "stat"), o.FS)
+	stat.Trace = trace
 	roots := map[digest.Digest]digest.Digest{}
 	for _, s := range sets {
 		files, err := rehash(stat, s)

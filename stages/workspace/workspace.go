@@ -21,6 +21,7 @@ import (
 	"github.com/flameox/flameox/internal/digest"
 	"github.com/flameox/flameox/internal/git"
 	"github.com/flameox/flameox/internal/host"
+	"github.com/flameox/flameox/internal/selftrace"
 	"github.com/flameox/flameox/internal/vfs"
 	"github.com/flameox/flameox/lang"
 	"github.com/flameox/flameox/providers"
@@ -42,9 +43,18 @@ type Options struct {
 	Now       func() time.Time
 	FS        vfs.FS
 	Providers *providers.Registry
+	// Class is the class of the machine, by the names of package host; nil for that of this one.
+	Class func() map[string]string
 	// NoShortcut bypasses everything that makes a command fast by believing what an earlier one saw: files and blobs are hashed again.
 	// The answer is to be the same; where it is not, something lied about a file's stamps.
 	NoShortcut bool
+}
+
+func (o *Options) class() map[string]string {
+	if o.Class == nil {
+		return host.Class()
+	}
+	return o.Class()
 }
 
 // Workspace is an opened project with its store. The configuration is loaded by Load.
@@ -56,12 +66,14 @@ type Workspace struct {
 	diags   hcl.Diagnostics // of loading it
 	kinds   []kind.Kind
 	asked   asked // what a remembered plan depends on
+	trace   *selftrace.Recorder
 }
 
 // Open finds the project, reads the configuration and opens the store, without changing anything. The configuration may be
 // missing or wrong: that is Load's to report, and commands that only read results do not need it.
 func Open(ctx context.Context, o Options) (*Workspace, error) {
-	w := &Workspace{kinds: stages.Kinds(o.Providers)}
+	w := &Workspace{kinds: stages.Kinds(o.Providers), trace: selftrace.From(ctx)}
+	defer w.trace.Begin("open", o.Dir).End()
 	w.asked.begin(o)
 	at, err := locate(o.Dir)
 	if err != nil {
@@ -69,10 +81,12 @@ func Open(ctx context.Context, o Options) (*Workspace, error) {
 	}
 	w.Repo = at.repo
 	dir, root, home, experiment := at.dir, at.root, at.home, at.experiment
+	load := w.trace.Begin("load", dir)
 	w.Config, w.diags = lang.Load(dir, stages.Language(w.kinds), lang.Input{
 		Root: root, Version: o.Version, GitRevision: w.gitRevision(ctx),
 		Values: lang.Values{Environ: o.Environ, Vars: o.Vars, VarFiles: o.VarFiles},
 	})
+	load.End()
 	storeDir := filepath.Join(home, StoreDir)
 	if err := w.knowsStore(storeDir); err != nil {
 		return nil, err
@@ -84,15 +98,15 @@ func Open(ctx context.Context, o Options) (*Workspace, error) {
 	}
 	w.asked.at(at, storeDir)
 	w.Project = &kind.Project{
-		Root: root, Dir: experiment, HostClass: host.Class(), Observe: host.Class, Environ: environ(o.Environ), Self: o.Self, Memo: kind.NewMemo(),
-		Secret: w.Config.Secret, Reads: w.asked.log,
+		Root: root, Dir: experiment, HostClass: o.class(), Observe: o.class, Environ: environ(o.Environ), Self: o.Self, Memo: kind.NewMemo(),
+		Secret: w.Config.Secret, Reads: w.asked.log, Trace: w.trace,
 	}
 	if err := w.openStore(ctx, o, storeDir, experiment); err != nil {
 		return nil, err
 	}
 	w.Project.Store = w.Store
 	w.Project.Stat = cas.OpenStatCache(filepath.Join(storeDir, "cache", "stat"), o.FS)
-	w.Project.Stat.Distrust = o.NoShortcut
+	w.Project.Stat.Distrust, w.Project.Stat.Trace = o.NoShortcut, w.trace
 	return w, w.Project.Refresh()
 }
 
@@ -166,6 +180,7 @@ type ConfigError struct {
 func (e *ConfigError) Error() string { return "the flameox block cannot be read: " + e.Diags.Error() }
 
 func (w *Workspace) openStore(ctx context.Context, o Options, dir, experiment string) error {
+	defer w.trace.Begin("open store", dir).End()
 	blobs, err := cas.Open(dir, o.FS)
 	if err != nil {
 		return err
@@ -192,11 +207,14 @@ func (w *Workspace) openStore(ctx context.Context, o Options, dir, experiment st
 
 // Load expands and compiles the configuration that Open has read.
 func (w *Workspace) Load() (*stages.Experiment, hcl.Diagnostics) {
+	expand := w.trace.Begin("expand", "")
 	x, diags := w.Config.Expand()
+	expand.End()
 	diags = append(slices.Clone(w.diags), diags...)
 	if diags.HasErrors() {
 		return nil, diags
 	}
+	defer w.trace.Begin("compile", "").End()
 	e, more := stages.Compile(x, w.kinds, w.Project)
 	diags = append(diags, more...)
 	if len(diags) > 0 {
@@ -233,6 +251,7 @@ func (w *Workspace) source(ctx context.Context) map[string]string {
 // Save writes what was learned of the project's files, so that the next command need not read them again. It is a cache:
 // an error costs time only.
 func (w *Workspace) Save() {
+	defer w.trace.Begin("save", w.Store.Dir).End()
 	if _, err := os.Stat(w.Store.Dir); err != nil {
 		return // nothing was ever applied here: leave no folder behind
 	}

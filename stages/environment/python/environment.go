@@ -113,7 +113,7 @@ func (e *Environment) Describe(ctx context.Context, in *graph.Results) (*managed
 		d := &managed.Description{
 			Facts: e.facts(lock, python, trees), Value: &description{lock, python, trees},
 			Programs: map[string]string{"python": python.Path, "python3": python.Path, "python" + python.Short(): python.Path},
-			Hint:     `start programs of the environment through its interpreter: ["python", "-m", "name"]`,
+			Hint:     `modules of the environment's packages are started through its interpreter, as in ["python", "-m", "name"]; a program that a package brings and that is none, as py-spy's, is installed outside of it`,
 		}
 		d.Manifest = facet.New(kind.Definition(Kind, version), facet.Facet{Name: facet.Executables, Entries: d.Facts})
 		return d, nil

@@ -17,6 +17,7 @@ import (
 	"github.com/flameox/flameox/providers/collapsed"
 	"github.com/flameox/flameox/providers/command"
 	"github.com/flameox/flameox/providers/coverage"
+	"github.com/flameox/flameox/providers/cute"
 	"github.com/flameox/flameox/providers/gobench"
 	"github.com/flameox/flameox/providers/googlebenchmark"
 	"github.com/flameox/flameox/providers/hyperfine"
@@ -33,6 +34,7 @@ import (
 	"github.com/flameox/flameox/providers/pythonstartup"
 	"github.com/flameox/flameox/providers/speedscope"
 	"github.com/flameox/flameox/providers/torchprofiler"
+	"github.com/flameox/flameox/providers/triton"
 	"github.com/flameox/flameox/stages"
 	"github.com/flameox/flameox/stages/workspace"
 )
@@ -53,7 +55,7 @@ func Version() string {
 
 // Providers are the producers this binary knows.
 func Providers() *providers.Registry {
-	return providers.New(chrometrace.Provider{}, collapsed.Provider{}, command.Provider{}, coverage.Provider{}, gobench.Provider{}, googlebenchmark.Provider{}, hyperfine.Provider{}, kernelvalidation.Provider{}, memray.Provider{}, node.Provider{}, otlp.Provider{}, perf.Provider{}, perfetto.Provider{}, pprof.Provider{}, pyperf.Provider{}, pyspy.Provider{}, pytest.Provider{}, pythonstartup.Provider{}, speedscope.Provider{}, torchprofiler.Provider{})
+	return providers.New(chrometrace.Provider{}, collapsed.Provider{}, command.Provider{}, coverage.Provider{}, cute.Provider{}, gobench.Provider{}, googlebenchmark.Provider{}, hyperfine.Provider{}, kernelvalidation.Provider{}, memray.Provider{}, node.Provider{}, otlp.Provider{}, perf.Provider{}, perfetto.Provider{}, pprof.Provider{}, pyperf.Provider{}, pyspy.Provider{}, pytest.Provider{}, pythonstartup.Provider{}, speedscope.Provider{}, torchprofiler.Provider{}, triton.Provider{})
 }
 
 // Open opens the workspace that the global flags name, for a command that only reads: it steps back while something is measured.

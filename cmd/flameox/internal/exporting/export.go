@@ -1,7 +1,6 @@
 package exporting
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -85,13 +84,20 @@ func export(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	var out bytes.Buffer
 	var done string
 	var losses []interchange.Loss
-	if format == samplesFormat {
-		done, losses, err = exportSamples(c, w, &out)
+	write := func(out io.Writer) (err error) {
+		if format == samplesFormat {
+			done, losses, err = exportSamples(c, w, out)
+		} else {
+			done, losses, err = exportProfile(c, w, format, out)
+		}
+		return err
+	}
+	if path == "" {
+		err = write(c.App.Writer)
 	} else {
-		done, losses, err = exportProfile(c, w, format, &out)
+		err = replace(path, write)
 	}
 	if err != nil {
 		return err
@@ -99,14 +105,9 @@ func export(c *cli.Context) error {
 	for _, l := range losses {
 		fmt.Fprintln(c.App.ErrWriter, "Note: "+view.Lines(l.Text)+".")
 	}
-	if path == "" {
-		_, err := out.WriteTo(c.App.Writer)
-		return err
+	if path != "" {
+		fmt.Fprintf(c.App.Writer, "%s: %s\n", path, done)
 	}
-	if err := replace(path, out.Bytes()); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	fmt.Fprintf(c.App.Writer, "%s: %s\n", path, done)
 	return nil
 }
 
@@ -116,23 +117,27 @@ func isTerminal(f *os.File) bool {
 }
 
 // replace writes a file as a whole or not at all.
-func replace(path string, b []byte) error {
+func replace(path string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".export-*")
 	if err != nil {
-		return err
+		return fmt.Errorf("write %s: %w", path, err)
 	}
 	defer os.Remove(f.Name())
-	_, err = f.Write(b)
-	if cerr := f.Close(); err == nil {
-		err = cerr
+	if err := write(f); err != nil {
+		f.Close()
+		return err
 	}
+	err = f.Close()
 	if err == nil {
 		err = os.Chmod(f.Name(), 0o644)
 	}
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
 }
 
 func exportProfile(c *cli.Context, w *workspace.Workspace, format string, out io.Writer) (string, []interchange.Loss, error) {
@@ -160,7 +165,7 @@ func exportProfile(c *cli.Context, w *workspace.Workspace, format string, out io
 	for _, n := range d.Limitations {
 		p.Comments = append(p.Comments, "limitation "+n.Code+": "+n.Text)
 	}
-	if p.Samples, err = interchange.Gather(o.Profile, p.Metrics, totals); err != nil {
+	if err := p.Gather(o.Profile, totals); err != nil {
 		return "", nil, err
 	}
 	losses, err := formats[format](out, p)

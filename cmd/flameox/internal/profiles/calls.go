@@ -211,9 +211,7 @@ func runStacks(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	stacks, err := o.Profile.Stacks(o.Metric, func(s callgraph.Stack) bool {
-		return only == "" || slices.ContainsFunc(s.Frames, func(f *callgraph.Frame) bool { return f.ID == only })
-	})
+	stacks, err := o.Profile.Stacks(o.Metric, only)
 	if err != nil {
 		return err
 	}
@@ -227,7 +225,7 @@ func runStacks(c *cli.Context) error {
 	}
 	for _, s := range stacks[begin:end] {
 		line := StackLine{Stack: s.ID, Weight: s.Weight, Share: share(s.Weight, o.Total), Samples: s.Samples, Labels: s.Labels}
-		for _, f := range s.Frames {
+		for _, f := range s.Frames() {
 			line.Frames = append(line.Frames, Step{Frame: f.ID, Name: f.Name(), Place: f.Place()})
 		}
 		doc.Stacks = append(doc.Stacks, line)

@@ -120,9 +120,13 @@ func (o *Opened) side() flamegraph.Side {
 // between two versions of a program, and what is above them did not change by that.
 func (o *Opened) draw(root *flamegraph.Node, prefix string, weight func(*flamegraph.Node) *int64) (notes []string, err error) {
 	add := func(n *flamegraph.Node, by int64) { *weight(n) = callgraph.Add(*weight(n), by) }
-	names := map[*callgraph.Frame][2]string{}
+	frames, err := o.Profile.Frames()
+	if err != nil {
+		return nil, err
+	}
+	t := newDrawing(root, frames)
 	negative, against := 0, int64(0)
-	err = o.Profile.EachStack(o.Metric, func(s callgraph.Stack) error {
+	err = o.Profile.EachStack([]callgraph.Metric{o.Metric}, func(_ int, s *callgraph.Stack) error {
 		if s.Weight <= 0 {
 			if s.Weight < 0 {
 				negative++
@@ -130,18 +134,15 @@ func (o *Opened) draw(root *flamegraph.Node, prefix string, weight func(*flamegr
 			}
 			return nil
 		}
-		n := root
-		add(n, s.Weight)
-		for _, f := range s.Frames {
-			name, ok := names[f]
-			if !ok {
-				place := *f
-				place.Line = 0
-				name = [2]string{f.Name(), place.Place()}
-				names[f] = name
-			}
-			n = n.Child(name[0], name[1])
-			add(n, s.Weight)
+		path, err := s.Path()
+		if err != nil {
+			return err
+		}
+		add(root, s.Weight)
+		at := uint32(0)
+		for _, f := range path {
+			at = t.child(at, f)
+			add(t.nodes[at], s.Weight)
 		}
 		return nil
 	})
@@ -161,6 +162,45 @@ func (o *Opened) draw(root *flamegraph.Node, prefix string, weight func(*flamegr
 		return nil, fmt.Errorf("run %s has no stack with a weight in %s, so there is nothing to draw", o.Record.Run, o.Metric.Name)
 	}
 	return notes, nil
+}
+
+// drawing finds nodes of a tree by numbers: a stack may be thousands of frames deep, and looking each up by its name takes most of the time.
+type drawing struct {
+	nodes []*flamegraph.Node
+	at    map[uint64]uint32 // node by its parent, in the upper half, and its name
+	name  []uint32          // by frame: frames that are drawn alike have one
+	label [][2]string       // by name: what the frame is called, and its place
+}
+
+func newDrawing(root *flamegraph.Node, frames []*callgraph.Frame) *drawing {
+	t := &drawing{nodes: []*flamegraph.Node{root}, at: map[uint64]uint32{}, name: make([]uint32, len(frames))}
+	known := map[[2]string]uint32{}
+	for i, f := range frames {
+		place := *f
+		place.Line = 0
+		label := [2]string{f.Name(), place.Place()}
+		n, ok := known[label]
+		if !ok {
+			n = uint32(len(t.label))
+			known[label] = n
+			t.label = append(t.label, label)
+		}
+		t.name[i] = n
+	}
+	return t
+}
+
+// child is the node of a frame that is called from the node parent.
+func (t *drawing) child(parent, frame uint32) uint32 {
+	name := t.name[frame]
+	key := uint64(parent)<<32 | uint64(name)
+	n, ok := t.at[key]
+	if !ok {
+		n = uint32(len(t.nodes))
+		t.at[key] = n
+		t.nodes = append(t.nodes, t.nodes[parent].Child(t.label[name][0], t.label[name][1]))
+	}
+	return n
 }
 
 // writePage writes the page as a whole or not at all.

@@ -57,10 +57,12 @@ func scalingCommand() *cli.Command {
 	return &cli.Command{
 		Name: "scaling", Usage: "describe how a metric grows along an axis of a matrix", ArgsUsage: "[ADDRESS]",
 		Description: "Medians of all samples at each size, with their intervals, and the law of growth (constant, log n, n, n log n, n²) that describes them best. A law wins where its AICc is " +
-			"better by 2, which needs five sizes or more; it is a description of what was measured, not a proof.\n\n" +
-			"Examples:\n  flameox recipe scaling -axis n\n  flameox recipe scaling -axis n 'capture.gobench.*' -json",
+			"better by 2, which needs five sizes or more; it is a description of what was measured, not a proof. -hotspots asks " +
+			"profiles instead: which frames take a greater or a smaller share as the size grows (Spearman's rho, p adjusted for the number of frames).\n\n" +
+			"Examples:\n  flameox recipe scaling -axis n\n  flameox recipe scaling -axis n 'capture.gobench.*' -json\n  flameox recipe scaling -axis n -hotspots",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "axis", Usage: "the `AXIS` whose values are the sizes; the only one with numbers where it is left out"},
+			&cli.BoolFlag{Name: "hotspots", Usage: "list the frames of profiles whose share goes with the size, by the correlation of their ranks"},
 			paging.LimitFlag(20), paging.CursorFlag, cmdline.JSONFlag, cmdline.SensitiveFlag,
 		},
 		Action: runScaling,
@@ -81,14 +83,17 @@ func runScaling(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		where = fmt.Sprintf(" AND address IN (%s)", strings.Join(list, ", "))
+		where = fmt.Sprintf(" AND r.address IN (%s)", strings.Join(list, ", "))
 	}
 	db, read, err := open(c, w)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	sql := fmt.Sprintf("SELECT block, address, run, axes, metric, unit, median, mad, samples, runs, low, high, confidence FROM scaling WHERE experiment = %s%s", text(w.Store.Experiment), where)
+	if c.Bool("hotspots") {
+		return runHotspots(c, w, db, read, where)
+	}
+	sql := fmt.Sprintf("SELECT block, address, run, axes, metric, unit, median, mad, samples, runs, low, high, confidence FROM scaling r WHERE experiment = %s%s", text(w.Store.Experiment), where)
 	var list []sized
 	err = db.Each(c.Context, sql, func(_ []query.Column, row []any) error {
 		s := sized{block: row[0].(string), metric: row[4].(string), unit: row[5].(string), axes: map[string]string{}}

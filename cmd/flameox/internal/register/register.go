@@ -54,6 +54,7 @@ func Command() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "revision", Usage: "the revision `N` of the run that was looked at"},
 			&cli.StringFlag{Name: "artifact", Usage: "take the artifact `NAME` of the run in place of a file"},
+			&cli.StringFlag{Name: "pipeline", Usage: "the artifact `NAME` of the run that lists what the document is about, such as kernel-build.json; the only one where it is left out"},
 			&cli.BoolFlag{Name: "sensitive", Usage: "the document holds what must not travel; the run is sensitive from then on"},
 			&cli.BoolFlag{Name: "allow-external", Usage: "FILE may lie outside the project"},
 			cmdline.JSONFlag,
@@ -184,7 +185,7 @@ func apply(c *cli.Context, w *workspace.Workspace, provider providers.Registrar,
 	if c.Bool("sensitive") || graph.IsSensitive(rec.Outputs) {
 		n.Level = cache.Sensitive
 	}
-	n = stage.One(w.Project, provider, n, reviewed, c.String("artifact"), dir, rel)
+	n = stage.One(w.Project, provider, n, reviewed, c.String("artifact"), c.String("pipeline"), dir, rel)
 	g, err := graph.New([]*graph.Node{n})
 	if err != nil {
 		return nil, err
@@ -275,6 +276,9 @@ func show(c *cli.Context, w *workspace.Workspace, provider providers.Registrar, 
 	t := &view.Table{Columns: []view.Column{{Keep: true}, {Wrap: true}}}
 	if reg.Verdict != "" {
 		t.Rows = append(t.Rows, []string{"  verdict", reg.Verdict})
+	}
+	if reg.Pipeline != "" {
+		t.Rows = append(t.Rows, []string{"  about", reg.Pipeline})
 	}
 	t.Rows = append(t.Rows, []string{"  producer", reg.Producer}, []string{"  rows", fmt.Sprintf("%d%s", doc.Rows, counts(made))})
 	for _, n := range doc.Limitations {

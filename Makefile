@@ -66,9 +66,10 @@ test:
 	cd examples/quickstart && $(GO) test ./...
 	racy=$$(./.ci/race-packages) && $(GO) run ./internal/testsum ./... -- -race $$racy
 
-# Ratios against named baselines, taken in one run. Wants a quiet machine and ninja (Debian: ninja-build).
+# Ratios against named baselines, taken in one run. Wants a quiet machine. What is not installed is skipped and said: ninja (Debian: ninja-build),
+# snakemake, wrk, tofu; DVC is installed into the user's caches. FULL=-full adds 10,000 and 100,000 instances.
 bench: build
-	$(GO) run ./internal/bench -flameox bin/flameox
+	$(GO) run ./internal/bench -flameox bin/flameox $(FULL)
 
 demo: build
 	FLAMEOX="$(CURDIR)/bin/flameox" sh examples/demo.sh

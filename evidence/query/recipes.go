@@ -85,17 +85,50 @@ ORDER BY duration_ns DESC NULLS LAST, r.experiment, r.address, t.test`,
 	}, {
 		Name: "idle_gaps",
 		Doc:  "when no slice of an accelerator's stream was under way, in the newest valid run of every address, longest first; a trace of which slices were cut has gaps that are none",
-		// What begins before everything earlier has ended leaves no gap, however slices overlap.
+		// What begins before everything earlier has ended leaves no gap, however slices overlap. Operators and calls of a program may name the stream that they
+		// work for, and what a program names itself, and waiting, is drawn on one: the stream does none of these.
 		sql: `WITH s AS (
 	SELECT run, artifact, device, stream, name, start_ns,
 		max(start_ns + duration_ns) OVER before AS free_ns, arg_max(name, start_ns + duration_ns) OVER before AS after_name
 	FROM trace_events WHERE kind = 'slice' AND duration_ns IS NOT NULL AND stream IS NOT NULL
+		AND coalesce(category, '') NOT IN ('cpu_op', 'user_annotation', 'python_function', 'gpu_user_annotation', 'cuda_sync', 'overhead', 'cuda_runtime', 'cuda_driver', 'hip_runtime', 'hip_driver')
 	WINDOW before AS (PARTITION BY run, artifact, device, stream ORDER BY start_ns, event ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 )
 SELECT r.experiment, r.address, s.run, s.device, s.stream, s.free_ns AS start_ns, s.start_ns - s.free_ns AS gap_ns, s.after_name, s.name AS before_name
 FROM s JOIN latest r ON r.run = s.run
 WHERE s.start_ns > s.free_ns
 ORDER BY gap_ns DESC, r.experiment, r.address, s.device NULLS FIRST, s.stream, s.free_ns`,
+	}, {
+		Name: "accelerator_launches",
+		Doc:  "launches of kernels and what they launched, by phase, in the newest valid run of every address: direct launches and graphs, kernels and those with a launch in the trace, gaps of the streams; missing says which side the trace lacks",
+		// A kernel belongs to the phase of its launch: streams know no phases. A gap belongs to that of the slice that ends it.
+		sql: `WITH e AS (
+	SELECT run, artifact, event, name, category, phase, start_ns, duration_ns, device, stream, correlation,
+		coalesce(category, '') = 'kernel' AS kernel, stream IS NOT NULL AND coalesce(category, '') IN ('kernel', 'gpu_memcpy', 'gpu_memset') AS works,
+		coalesce(category, '') IN ('cuda_runtime', 'cuda_driver', 'hip_runtime', 'hip_driver') AS runtime
+	FROM trace_events WHERE kind = 'slice' AND duration_ns IS NOT NULL
+), l AS (
+	SELECT *, lower(name) LIKE '%graphlaunch%' AS graph, regexp_matches(name, '^(cudaLaunch(Cooperative)?Kernel|cuLaunch(Cooperative)?Kernel|hip(Ext)?(Module)?Launch(Cooperative)?Kernel)') AS direct
+	FROM e WHERE runtime
+), of AS (SELECT run, artifact, correlation, min(phase) AS phase FROM l WHERE (graph OR direct) AND correlation IS NOT NULL GROUP BY ALL
+), k AS (
+	SELECT e.*, of.correlation IS NOT NULL AS correlated, coalesce(of.phase, e.phase) AS region,
+		e.start_ns - max(e.start_ns + e.duration_ns) OVER (PARTITION BY e.run, e.artifact, e.device, e.stream ORDER BY e.start_ns, e.event ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS gap_ns
+	FROM e LEFT JOIN of ON of.run = e.run AND of.artifact = e.artifact AND of.correlation = e.correlation WHERE e.works
+), every AS (
+	SELECT run, phase AS region, count(*) FILTER (direct) AS direct_launches, count(*) FILTER (graph) AS graph_launches, count(*) AS calls, 0 AS kernels, 0 AS correlated, 0 AS kernel_ns, 0 AS streams, 0 AS gaps, 0 AS gap_ns, 0 AS longest_ns, []::VARCHAR[] AS names
+	FROM l GROUP BY ALL
+	UNION ALL
+	SELECT run, region, 0, 0, 0, count(*) FILTER (kernel), count(*) FILTER (kernel AND correlated), coalesce(sum(duration_ns) FILTER (kernel), 0), count(DISTINCT (device, stream)),
+		count(*) FILTER (gap_ns > 0), coalesce(sum(gap_ns) FILTER (gap_ns > 0), 0), coalesce(max(gap_ns) FILTER (gap_ns > 0), 0), list_sort(list_distinct(list(name) FILTER (kernel)))
+	FROM k GROUP BY run, region
+), t AS (SELECT run, sum(calls) AS calls, sum(streams) AS streams FROM every GROUP BY run)
+SELECT r.experiment, r.address, v.run, v.region AS phase, sum(v.direct_launches)::BIGINT AS direct_launches, sum(v.graph_launches)::BIGINT AS graph_launches, sum(v.kernels)::BIGINT AS kernels,
+	sum(v.correlated)::BIGINT AS correlated_kernels, sum(v.kernel_ns)::BIGINT AS kernel_ns, sum(v.streams)::BIGINT AS streams, sum(v.gaps)::BIGINT AS gaps, sum(v.gap_ns)::BIGINT AS gap_ns, max(v.longest_ns)::BIGINT AS longest_gap_ns,
+	flatten(list(v.names))[:50] AS names, CASE WHEN any_value(t.calls) = 0 THEN 'runtime' WHEN any_value(t.streams) = 0 THEN 'device' END AS missing
+FROM every v JOIN latest r ON r.run = v.run JOIN t ON t.run = v.run
+GROUP BY r.experiment, r.address, v.run, v.region
+ORDER BY r.experiment, r.address, v.region NULLS FIRST`,
 	}, {
 		Name: "scaling",
 		Doc:  "median of the samples of every instance of a matrix, over all valid attempts of its newest result, with its axes: what a fit over an axis starts from",

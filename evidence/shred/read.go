@@ -273,11 +273,11 @@ func (r *File) leaf(g, i int, c *column) (err error) {
 				c.texts[k] = bytes.Clone(c.texts[k]) // the page's memory is used again
 			}
 		case *file.Int64ColumnChunkReader:
-			total, read, err = into(&c.ints, func(v []int64) (int64, int, error) { return cr.ReadBatch(batch, v, defs, reps) })
+			total, _, err = into(&c.ints, func(v []int64) (int64, int, error) { return cr.ReadBatch(batch, v, defs, reps) })
 		case *file.Float64ColumnChunkReader:
-			total, read, err = into(&c.floats, func(v []float64) (int64, int, error) { return cr.ReadBatch(batch, v, defs, reps) })
+			total, _, err = into(&c.floats, func(v []float64) (int64, int, error) { return cr.ReadBatch(batch, v, defs, reps) })
 		case *file.BooleanColumnChunkReader:
-			total, read, err = into(&c.bools, func(v []bool) (int64, int, error) { return cr.ReadBatch(batch, v, defs, reps) })
+			total, _, err = into(&c.bools, func(v []bool) (int64, int, error) { return cr.ReadBatch(batch, v, defs, reps) })
 		default:
 			return fmt.Errorf("no column of documents is read by %T", cr)
 		}

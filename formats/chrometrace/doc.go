@@ -6,6 +6,9 @@
 // byte where it stands, and never repaired. Two things are allowed that JSON does not allow, because the format does: the array may lack its end, and
 // a comma may stand in front of it. What a trace breaks off in is lost and said; everything in front of it is read.
 //
+// The CPU samples that V8 puts into a trace (Profile, ProfileChunk, and CpuProfile of old ones) are joined piece by piece and become stacks beside the slices, with
+// metrics of their own.
+//
 // One bad event does not cost the others. It is passed over, counted by reason, and the first of each reason is named.
 //
 // Times are microseconds with any number of decimals, as numbers or as strings, and become whole nanoseconds without passing through a

@@ -56,6 +56,9 @@ type Args struct {
 	Stream      Number  // stream, streamId
 	Step        Text    // of an asynchronous step
 	Series      []Value // of a counter: every member that is a number, in their order
+
+	twice   bool // a name stands twice, so there is no telling which of the two is meant: nothing is taken
+	members members
 }
 
 // Number is a whole number that may be missing.
@@ -108,9 +111,9 @@ const (
 
 // parse reads one event. What is wrong with it alone is in bad; what is no JSON is r's error.
 func (e *Event) parse(r *jsonscan.Reader) {
-	series := e.Args.Series[:0]
+	series, members := e.Args.Series[:0], e.Args.members
 	*e = Event{Ordinal: e.Ordinal, Offset: r.Offset()}
-	e.Args.Series = series
+	e.Args.Series, e.Args.members = series, members
 	if r.Kind() != '{' {
 		e.bad = NotAnEvent
 		r.Skip()
@@ -272,10 +275,12 @@ func (e *Event) arguments(r *jsonscan.Reader) {
 		return
 	}
 	r.Mark()
+	a.members.reset()
 	for more := r.Begin('{', '}'); more; more = r.More('}') {
 		raw, escaped := r.Quoted()
 		r.Open(':')
 		name := Text{raw, escaped}
+		a.twice = a.members.twice(name) || a.twice
 		switch string(raw) {
 		case "name":
 			a.Name = text(r)
@@ -310,6 +315,9 @@ func (e *Event) arguments(r *jsonscan.Reader) {
 		}
 	}
 	a.Raw = r.Marked()
+	if a.twice {
+		*a = Args{Series: a.Series[:0], twice: true, members: a.members}
+	}
 }
 
 // whole reads a whole number, which may be in quotes. A number is a series too: nothing says yet that the event is no counter.

@@ -2,6 +2,7 @@ package chrometrace
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/flameox/flameox/evidence"
+	"github.com/flameox/flameox/formats/jsonscan"
 	"github.com/flameox/flameox/internal/pattern"
 )
 
@@ -20,6 +22,7 @@ const (
 	EventsBad   = "events_rejected"
 	OtherEvents = "events_of_other_kinds"
 	NoEvents    = "no_events"
+	ArgsTwice   = "args_ambiguous"
 )
 
 var reasons = map[string]string{
@@ -52,6 +55,9 @@ func (s *Summary) Limitations() (list []evidence.Limitation, partial bool) {
 		list = append(list, evidence.Limitation{Code: EventsBad, Text: fmt.Sprintf("%d of %d events were passed over (%s): %s; the first one is at byte %d", s.Problems[code], s.Elements, code, reasons[code], s.First[code])})
 	}
 	partial = len(list) > 0
+	if s.Twice > 0 {
+		list = append(list, evidence.Limitation{Code: ArgsTwice, Text: fmt.Sprintf("%d events have arguments in which a name stands twice, and there is no telling which of the two is meant: nothing is taken from the arguments of these; the first one is at byte %d", s.Twice, s.First[ArgsTwice])})
+	}
 	samples, lost := s.Samples.limitations()
 	list, partial = append(list, samples...), partial || lost
 	if len(s.Others) > 0 {
@@ -84,5 +90,31 @@ func Detect(head []byte) (trace, torch bool) {
 	if torch = kineto.Match(head); torch {
 		return true, true
 	}
-	return array.Match(head) || object.Match(head), false
+	return beginsWithEvent(head) || object.Match(head), false
+}
+
+// beginsWithEvent says whether head, which may break off, is an array whose first event has a phase.
+func beginsWithEvent(head []byte) bool {
+	r := jsonscan.New(head)
+	if r.Kind() != '[' {
+		return false
+	}
+	for more := r.Begin('[', ']'); more && r.Kind() == '{'; more = r.More(']') {
+		members := false
+		for next := r.Begin('{', '}'); next; next = r.More('}') {
+			members = true
+			if !bytes.Equal(r.Name(), []byte("ph")) {
+				r.Skip()
+				continue
+			}
+			phase := text(r)
+			return len(phase.Raw) == 1 && known[phase.Raw[0]]
+		}
+		if members {
+			break
+		}
+	}
+	// What its producer did not escape makes it no JSON, and a trace to its user: reading it says where.
+	var bad *jsonscan.Error
+	return errors.As(r.Err(), &bad) && !bad.Cut && array.Match(head)
 }

@@ -29,6 +29,7 @@ type Summary struct {
 	Events   int64            // that were handed on
 	Problems map[string]int64 // events that were passed over, by reason
 	First    map[string]int64 // where the first of each reason stands, in bytes
+	Twice    int64            // events whose arguments have a name twice
 	Bytes    int64            // of the document, after decompression
 	Open     bool             // the array lacks its end, which the format allows
 	Cut      string           // what the trace breaks off in; "" where it does not
@@ -310,6 +311,11 @@ func (s *scanner) element() error {
 			s.sum.First[e.bad] = e.Offset
 		}
 		return nil
+	}
+	if e.Args.twice {
+		if s.sum.Twice++; s.sum.Twice == 1 {
+			s.sum.First[ArgsTwice] = e.Offset
+		}
 	}
 	s.sum.Events++
 	return s.fn(e)

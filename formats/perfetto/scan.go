@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
@@ -162,8 +163,12 @@ func (r *reader) packets(b *bufio.Reader, depth int) error {
 	}
 }
 
-// broken ends the reading where the trace breaks off. What was in front of it stands.
+// broken ends the reading where the trace breaks off. What was in front of it stands, unless its compression says that it may be another.
 func (r *reader) broken(err error) error {
+	var block flate.CorruptInputError
+	if errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader) || errors.As(err, &block) {
+		return &Error{Code: BadGzip, Offset: r.sum.Bytes, Text: "the compressed data are damaged: " + err.Error()}
+	}
 	if r.sum.Packets == 0 || r.sum.Events == 0 {
 		return &Error{Code: NotATrace, Offset: r.sum.Bytes, Text: fmt.Sprintf("this is no trace of Perfetto, or it breaks off in front of its first event (%v)", err)}
 	}

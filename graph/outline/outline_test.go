@@ -142,6 +142,16 @@ func TestOnlyStagesMadeFromATreeAreDecidedAgain(t *testing.T) {
 	}
 }
 
+func TestAStageThatCannotBeAskedAnyMoreHasNoManifests(t *testing.T) {
+	p := recode(t, sample())
+	p.expand()
+	s := &p.Stages[1]
+	s.decide(&graph.Decision{Node: &graph.Node{}, State: graph.Run})
+	if !s.more.expand() || len(s.more.manifests) != 0 || len(s.more.roots()) != 0 {
+		t.Errorf("it has those of the decision before: %+v", s.more)
+	}
+}
+
 func TestWhatStandsOnAStageIsDecidedWithIt(t *testing.T) {
 	p := sample()
 	part, ok := p.below(map[int]bool{1: true})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -61,6 +62,7 @@ func (s skip) Error() string { return s.why }
 
 func (c testCase) measure() result {
 	r := result{What: c.what, Against: c.against, Bound: c.bound.String(), Instances: c.instances}
+	defer c.b.undoAll()
 	subject, baseline, err := c.prepare()
 	var f, base medians
 	if err == nil {
@@ -171,8 +173,13 @@ func peerCases(b *bench, sizes []int, matrix func(int) (*workspace, error)) (all
 		c.instances = n
 		all = append(all, c)
 	}
-	for _, p := range []peer{dvc, snakemake, tofu} {
+	for _, p := range []peer{dvc, snakemake} {
 		all = append(all, against(p, 1000, bound{faster: 50}))
+	}
+	// Its time grows with the square of the number of resources of a block: a thousand take minutes.
+	all = append(all, against(tofu, 100, bound{faster: 50}))
+	if slices.Contains(sizes, 10_000) {
+		all = append(all, against(tofu, 1000, bound{faster: 50}))
 	}
 	for i := 1; i < len(sizes); i++ {
 		small, large := sizes[i-1], sizes[i]
@@ -278,6 +285,7 @@ func fileCases(b *bench, full bool) []testCase {
 func (b *bench) oneChanged(w *workspace) (changed, unchanged side) {
 	path := w.files[len(w.files)/2]
 	original, readErr := os.ReadFile(path)
+	b.undo = append(b.undo, func() error { return errors.Join(os.WriteFile(path, original, 0o644), w.touched()) })
 	round := 0
 	changed = func() (sample, error) {
 		round++

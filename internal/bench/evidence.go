@@ -56,6 +56,7 @@ func evidenceCases(b *bench, sizes []int, matrix func(int) (*workspace, error)) 
 // oneMore is an apply after one file has changed: it plans, runs one stage, keeps what it left and publishes.
 func (b *bench) oneMore(w *workspace) side {
 	path := w.files[0]
+	b.undo = append(b.undo, w.touched)
 	return func() (sample, error) {
 		if err := os.WriteFile(path, fmt.Appendf(nil, "at %d\n", time.Now().UnixNano()), 0o644); err != nil {
 			return sample{}, err

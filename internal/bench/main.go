@@ -31,7 +31,7 @@ func run() error {
 	rounds := flag.Int("rounds", 11, "how often each side runs; odd, so that the median is a run")
 	full := flag.Bool("full", false, "also the experiments with 10,000 and 100,000 instances, which take half an hour to prepare")
 	keep := flag.String("keep", "", "make the experiments in `FOLDER` and leave them there; what is there from an earlier time is used again")
-	only := flag.String("only", "", "measure only what this regular expression matches")
+	only := flag.String("only", "", "measure only rows that this regular expression matches, as \"WHAT, against BASELINE\"")
 	asJSON := flag.Bool("json", false, "print JSON instead of a table")
 	flag.Parse()
 
@@ -65,13 +65,13 @@ func run() error {
 	}
 	var results []result
 	for _, c := range cases(b, *full) {
-		if !filter.MatchString(c.what) {
+		if !filter.MatchString(c.what + ", against " + c.against) {
 			continue
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		b.say("%s …", c.what)
+		b.say("%s, against %s …", c.what, c.against)
 		start := time.Now()
 		r := c.measure()
 		b.say(" %s\n", time.Since(start).Round(100*time.Millisecond))
@@ -109,7 +109,18 @@ type bench struct {
 	dir      string // removed at the end, unless it is kept
 	rounds   int
 	helper   helper
-	progress *os.File // nil: quiet
+	undo     []func() error // what a case leaves behind that the next may not find
+	progress *os.File       // nil: quiet
+}
+
+// undoAll puts back what the case before has changed.
+func (b *bench) undoAll() {
+	for _, undo := range b.undo {
+		if err := undo(); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: put back what a case changed:", err)
+		}
+	}
+	b.undo = nil
 }
 
 // place is the folder in which experiments are made.

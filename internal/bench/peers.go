@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -45,7 +46,7 @@ func onPath(install string, names ...string) func(*bench) (string, error) {
 
 // once runs prepare in w unless an earlier run of this program did.
 func (w *workspace) once(name string, prepare func() error) error {
-	done := filepath.Join(w.dir, "."+name+"-is-ready")
+	done := w.ready(name)
 	if _, err := os.Stat(done); err == nil {
 		return nil
 	}
@@ -54,6 +55,18 @@ func (w *workspace) once(name string, prepare func() error) error {
 	}
 	return os.WriteFile(done, nil, 0o644)
 }
+
+// touched forgets that peers are ready, after an input has changed.
+func (w *workspace) touched() error {
+	for _, name := range []string{"ninja", "dvc", "snakemake", "tofu"} {
+		if err := os.Remove(w.ready(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *workspace) ready(name string) string { return filepath.Join(w.dir, "."+name+"-is-ready") }
 
 // copies makes in folder what the steps of a peer would make, for tools that can be told that it is up to date.
 func (w *workspace) copies(folder string, n int) error {

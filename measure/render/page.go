@@ -21,7 +21,7 @@ const maxPlots = 500
 func Page(w io.Writer, d *comparison.Document, evidence []comparison.Evidence) error {
 	p := &page{}
 	title := fmt.Sprintf("%s: %s", d.RunKey, Summary(d))
-	p.f(`<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>%s</title><style>%s</style></head><body><main>`, esc(title), style)
+	p.f(`<!doctype html><html lang="en"><head><meta charset="utf-8"/><meta name="viewport" content="width=device-width, initial-scale=1"/><meta name="color-scheme" content="light dark"/><title>%s</title><style>%s</style></head><body><main>`, esc(title), style)
 	p.head(d)
 	words, units := counted(d)
 	at := map[string]int{}

@@ -269,18 +269,17 @@ func TestResultsInARelativeFolderLandWhereTheCallerIs(t *testing.T) {
 	}
 }
 
-// library installs the newest library of PyPI, whose programs are Python scripts with the same options as those in C++.
+// library installs the newest library of PyPI, whose programs are Python scripts with the same options as those in C++, and returns the interpreter that has it.
 var library = sync.OnceValues(func() (string, string) {
-	dir := filepath.Join(folder, "google")
-	for _, argv := range [][]string{
-		{"python3", "-m", "venv", dir},
-		{filepath.Join(dir, "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--retries", "1", "--timeout", "30", "google-benchmark>=1.9.4,<2"},
-	} {
-		if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
-			return "", "google-benchmark cannot be installed: " + err.Error() + ": " + string(out)
-		}
+	bin, why := python()
+	if why != "" {
+		return "", why
 	}
-	return filepath.Join(dir, "bin/python"), ""
+	program := filepath.Join(bin, "python")
+	if out, err := exec.Command(program, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--retries", "1", "--timeout", "30", "google-benchmark>=1.9.4,<2").CombinedOutput(); err != nil {
+		return "", "google-benchmark cannot be installed: " + err.Error() + ": " + string(out)
+	}
+	return program, ""
 })
 
 func TestANewLibraryRunsAFixedNumberOfIterations(t *testing.T) {

@@ -223,8 +223,15 @@ func (s *Settings) run(ctx context.Context, h *Host, side *Side, order map[strin
 	if err != nil {
 		return nil, err
 	}
+	release := func() {}
+	if h.Alone != nil {
+		if release, err = h.Alone(ctx); err != nil {
+			return nil, err
+		}
+	}
+	defer release()
 	path := filepath.Join(s.Out, "orders", file)
-	_, statErr := os.Stat(s.Out)
+	made := absent(filepath.Dir(path))
 	if err := write(path, append(text, '\n')); err != nil {
 		return nil, err
 	}
@@ -234,11 +241,10 @@ func (s *Settings) run(ctx context.Context, h *Host, side *Side, order map[strin
 		}
 	}))
 	if err != nil && (ran == nil || len(ran.Files) == 0) {
-		// Nothing of an order that gave no result stays, so that its slot is free; no folder of a refused one either, which has nothing in it.
+		// Nothing of an order that gave no result stays, so that its slot is free; nor the folders that were made for it, unless something is in them.
 		os.Remove(path)
-		os.Remove(filepath.Dir(path))
-		if errors.Is(statErr, os.ErrNotExist) {
-			os.Remove(s.Out)
+		for _, dir := range made {
+			os.Remove(dir)
 		}
 	}
 	if ran != nil && h.Deliver != nil && len(ran.Files) > 0 {
@@ -246,6 +252,16 @@ func (s *Settings) run(ctx context.Context, h *Host, side *Side, order map[strin
 		err = errors.Join(err, h.Deliver(context.WithoutCancel(ctx), ran))
 	}
 	return ran, err
+}
+
+// absent are the folders of a path that are not there, innermost first.
+func absent(dir string) (out []string) {
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); err == nil || dir == filepath.Dir(dir) {
+			return out
+		}
+		out = append(out, dir)
+	}
 }
 
 func write(path string, text []byte) error {

@@ -43,7 +43,9 @@ type Host struct {
 	Provider target.Provider
 	Version  string // of the program, recorded in results
 	Log      func(format string, args ...any)
-	Done     func(side *Side, d runner.Done) // after every case; nil where nobody listens
+	// Alone waits until nothing else is measured on the machine, and keeps others waiting until it is released; nil where that does not matter.
+	Alone func(ctx context.Context) (release func(), err error)
+	Done  func(side *Side, d runner.Done) // after every case; nil where nobody listens
 	// Deliver takes what an order left to the store; nil where files are all that is wanted. An error stops the session.
 	Deliver func(ctx context.Context, ran *runner.Ran) error
 }

@@ -72,7 +72,7 @@ func (Provider) Validate(ctx context.Context, in providers.Input) (providers.Rec
 	return r, nil
 }
 
-// Extract fills frames, frame_values, call_edges, stacks and trace_events.
+// Extract fills frames, frame_values, call_edges, stacks and trace_events: slices, and samples where there are some.
 func (Provider) Extract(ctx context.Context, in providers.Input, options any, budget evidence.Budget, sink *evidence.Sink) (evidence.Outcome, error) {
 	o, ok := options.(*ExtractOptions)
 	if options == nil {

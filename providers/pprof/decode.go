@@ -99,7 +99,7 @@ func parse(data []byte, shaped bool) (d decoded, err error) {
 			return decoded{}, providers.Refuse(Truncated, "the profile begins as one and breaks off or is damaged (%v): the process ended while it was being written, or the file was cut", err)
 		}
 		if p, err = profile.ParseData(data); err != nil {
-			return decoded{}, providers.Refuse(NotAProfile, "the payload is no profile in pprof's format nor in one of those that came before it: %v", err)
+			return decoded{}, providers.Refuse(NotAProfile, "the payload is no profile in pprof's format nor in one of those that came before it: %v%s", err, unexpected(data))
 		}
 		d.legacy = true
 	} else if err := p.CheckValid(); err != nil {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/binary"
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/flameox/flameox/internal/pattern"
 	"github.com/flameox/flameox/providers"
@@ -17,6 +19,9 @@ func (Provider) Formats() []providers.Format {
 
 // legacyText are the first lines of the text formats that the reader knows.
 var legacyText = pattern.Lazy{Expr: `^(#.*\n|\s*\n)*(heap profile: +\d+: |--- (heapz?|heapz 1|growthz?|contentionz?|contentionz 1|mutex|threadz?)\b.*---|[a-z]+ profile: total +\d+\n)`}
+
+// profileLine is the first line of those.
+var profileLine = pattern.Lazy{Expr: `^(heap profile: +\d+: |--- (heapz?|heapz 1|growthz?|contentionz?|contentionz 1|mutex|threadz?)\b.*---|[a-z]+ profile: total +\d+)`}
 
 // detect claims a profile by what the first bytes hold, also when they are compressed: a gzip file of
 // anything else is not claimed.
@@ -54,4 +59,31 @@ func legacyCPU(head []byte) bool {
 		}
 	}
 	return false
+}
+
+// unexpected names the first line of a text that begins like no profile, "" where data are no text. The old formats allow nothing in front of their
+// first line; some allow comments, which is why a comment is blamed only where nothing else can be.
+func unexpected(data []byte) string {
+	head := data[:min(len(data), 64<<10)]
+	if bytes.ContainsFunc(head, func(c rune) bool { return c < '\t' }) {
+		return ""
+	}
+	at, number, text := 0, 0, ""
+	for line := range bytes.Lines(head) {
+		at++
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 || number > 0 && !strings.HasPrefix(text, "#") {
+			continue
+		}
+		if profileLine.Match(line) {
+			break
+		}
+		if number == 0 || !bytes.HasPrefix(line, []byte("#")) {
+			number, text = at, string(line[:min(len(line), 80)])
+		}
+	}
+	if number == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; line %d, %q, is the first that is unexpected", number, strings.ToValidUTF8(text, "\uFFFD"))
 }

@@ -95,7 +95,7 @@ func parseSuite(data []byte) (*suite, error) {
 	var list []raw
 	var meta metadata
 	var version string
-	var hasVersion, hasBenchmarks bool
+	var hasVersion, hasBenchmarks, byName bool
 	r := jsonscan.New(data)
 	if r.Kind() != '{' {
 		r.Skip()
@@ -111,6 +111,10 @@ func parseSuite(data []byte) (*suite, error) {
 			meta = readMetadata(r)
 		case "benchmarks":
 			hasBenchmarks = true
+			if byName = r.Kind() == '{'; byName { // as before 1.0: the version says what it is, wherever it stands
+				r.Skip()
+				return
+			}
 			r.Array(func() {
 				text, offset := r.Raw()
 				list = append(list, raw{text, offset})
@@ -127,6 +131,8 @@ func parseSuite(data []byte) (*suite, error) {
 		return nil, providers.Refuse(NotPyperf, "the payload is JSON without version and benchmarks, which pyperf always writes: it is none of its results")
 	case version != `"1.0"`:
 		return nil, providers.Refuse(FormatVersion, "the results are of version %.20s of pyperf's format, and only \"1.0\" is read, which pyperf writes since its own version 1.0; convert them with `python -m pyperf convert` of a pyperf that reads both", version)
+	case byName:
+		return nil, providers.Refuse(FormatVersion, "the results say that they are of version 1.0 of pyperf's format and have their benchmarks by name, as those before it: convert them with `python -m pyperf convert` of a pyperf that reads both")
 	case len(list) == 0:
 		return nil, providers.Refuse(Contradiction, "the suite has no benchmark; pyperf itself refuses it")
 	}

@@ -91,6 +91,7 @@ func newHost(c *cli.Context, p *config.Config, deliver bool) (*host, error) {
 		Provider: target.Provider{Command: p.Provider, Dir: p.Root, Env: os.Environ(), Broker: b, Stderr: c.App.ErrWriter},
 		Log:      func(format string, args ...any) { fmt.Fprintf(c.App.ErrWriter, format+"\n", args...) },
 		Done:     progress(c.App.ErrWriter),
+		Alone:    func(ctx context.Context) (func(), error) { return alone(ctx, c.App.ErrWriter, c.Command.HelpName) },
 	}}
 	h.close = b.Close
 	if !deliver {
@@ -148,6 +149,10 @@ func ended(ctx context.Context, err error) error {
 	case errors.As(err, &rejection):
 		return &cmdline.ExitError{Code: exitRejected, Err: err}
 	case ctx.Err() != nil:
+		var stopped *session.StoppedError
+		if errors.Is(err, context.Canceled) && !errors.As(err, &stopped) {
+			err = errors.New("interrupted: what ran was ended and left no result; what had ended before is kept")
+		}
 		return &cmdline.ExitError{Code: cmdline.ExitInterrupted, Err: err}
 	}
 	return refused(err)

@@ -67,6 +67,11 @@ func runOrder(c *cli.Context) (err error) {
 			err = e
 		}
 	}()
+	release, err := h.Alone(ctx)
+	if err != nil {
+		return ended(ctx, err)
+	}
+	defer release()
 	ran, err := runner.Run(ctx, order, out, runner.Options{
 		Broker: h.Broker, Environ: h.Environ, AllowCollectors: c.Bool("allow-collectors"), Root: p.Root, Exclude: append(h.Exclude, p.ResultsPath(), out), Version: h.Version,
 		Progress: func(d runner.Done) { h.Done(nil, d) },

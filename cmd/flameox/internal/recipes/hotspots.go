@@ -188,14 +188,12 @@ func (d *HotspotsDocument) test(groups []*profiles) (all []SizedHotspot) {
 			var ok bool
 			if h.Rho, h.P, ok = ranks.Correlation(shares); ok {
 				all = append(all, h)
-			} else { // it was looked at all the same
-				h.P = 1
 			}
 		}
 	}
 	p := make([]float64, d.Tested)
 	for i := range p {
-		p[i] = 1
+		p[i] = 1 // of one that is the same everywhere, which was looked at all the same
 		if i < len(all) {
 			p[i] = all[i].P
 		}

@@ -25,7 +25,7 @@ import (
 type recipe struct {
 	name, usage, about string
 	examples           []string
-	columns            []column // that a person is shown; JSON has all of the view
+	columns            []column // that a person is shown; JSON has all of the view, and of failures their changes and hypotheses
 	filledBy           string   // what leaves the rows, said where there are none
 }
 
@@ -46,7 +46,8 @@ var recipes = []recipe{{
 }, {
 	name: "failures", usage: "show what failed, those that failed alike together",
 	about: "Runs are alike where they are of one kind and ended in one way: execution, exit, signal, cause, and the codes of what made them invalid. valid since says that " +
-		"the stage that failed last so has a valid run since.",
+		"the stage that failed last so has a valid run since. Where the rate of failing so changed along the runs of that stage is said below, and what the failures have in common " +
+		"that other runs of their kind have less often: hypotheses that compete, not causes.",
 	examples: []string{"flameox recipe failures", "flameox recipe failures 'capture.gobench.*'"},
 	columns: []column{{"kind", "kind", "", false}, {"execution", "execution", "", false}, {"exit", "exit", "", true}, {"signal", "signal", "", false}, {"codes", "because", "", false},
 		{"failures", "failed", "", true}, {"attempts", "of", "", true}, {"stages", "stages", "", true}, {"address", "last stage", "", false}, {"run", "last run", "", false}, {"valid_since", "valid since", "", false}},
@@ -64,6 +65,20 @@ var recipes = []recipe{{
 	columns: []column{{"name", "operator", "", false}, {"calls", "calls", "", true}, {"self_ns", "self", "ns", true}, {"total_ns", "total", "ns", true}, {"device_ns", "device", "ns", true}, {"allocated_bytes", "allocated", "bytes", true},
 		{"marks", "look at", "", false}, {"phase", "phase", "", false}, {"shapes", "shapes", "", false}},
 	filledBy: "a capture \"torchprofiler\" or an import of its trace leaves them",
+}, {
+	name: "accelerator_launches", usage: "show what was launched on accelerators, by phase, and when their streams did nothing",
+	about: "Direct launches and launches of graphs, kernels, and those whose launch is in the trace. A gap is when a stream had begun and nothing ran on it; it belongs to the phase of what ended it. " +
+		"What is missing says which side the trace does not have. `flameox query 'FROM idle_gaps'` lists every gap.",
+	examples: []string{"flameox recipe accelerator_launches"},
+	columns: []column{{"address", "stage", "", false}, {"phase", "phase", "", false}, {"direct_launches", "direct", "", true}, {"graph_launches", "graphs", "", true}, {"kernels", "kernels", "", true}, {"correlated_kernels", "launched here", "", true},
+		{"kernel_ns", "kernel time", "ns", true}, {"streams", "streams", "", true}, {"gaps", "gaps", "", true}, {"gap_ns", "idle", "ns", true}, {"longest_gap_ns", "longest", "ns", true}, {"missing", "missing", "", false}},
+	filledBy: "a capture \"torchprofiler\" of a program that uses an accelerator, or an import of its trace, leaves them",
+}, {
+	name: "slowest_tests", usage: "show tests, the slowest first",
+	about:    "All phases of the last attempt at each test together, and each of them.",
+	examples: []string{"flameox recipe slowest_tests -limit 10"},
+	columns:  []column{{"test", "test", "", false}, {"result", "result", "", false}, {"duration_ns", "took", "ns", true}, {"setup_ns", "setup", "ns", true}, {"call_ns", "call", "ns", true}, {"teardown_ns", "teardown", "ns", true}, {"worker", "worker", "", false}},
+	filledBy: "a capture \"pytest\" leaves them",
 }}
 
 // Command is the command recipe.
@@ -149,6 +164,11 @@ func (r recipe) run(c *cli.Context) error {
 	}
 	if err := doc.trust(c, db); err != nil {
 		return err
+	}
+	if r.name == "failures" {
+		if err := doc.explain(c, db); err != nil {
+			return err
+		}
 	}
 	if doc.All == 0 {
 		doc.Status, doc.Reason = "empty", "the published evidence has no such rows: "+r.filledBy
@@ -318,6 +338,9 @@ func (d *Document) write(c *cli.Context, columns []column) error {
 	}
 	if err := t.Write(c.App.Writer, cmdline.View(c)); err != nil {
 		return err
+	}
+	if d.Recipe == "failures" {
+		d.writeReasons(c.App.Writer)
 	}
 	for _, e := range d.Runs {
 		fmt.Fprintln(c.App.Writer, view.Lines(fmt.Sprintf("The evidence of %s is %s: %s", e.Address, e.State, strings.Join(e.Limitations, "; "))))

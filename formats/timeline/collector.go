@@ -181,6 +181,9 @@ func (c *Collector) Finish(ctx context.Context, sink *evidence.Sink) (Summary, e
 	if err := c.spill.each(ctx, c.nest.record); err != nil {
 		return out, err
 	}
+	if err := c.nest.drain(true, 0); err != nil {
+		return out, err
+	}
 	if err := c.nest.endTrack(); err != nil {
 		return out, err
 	}

@@ -47,6 +47,7 @@ type nest struct {
 	async   bool
 	stack   []open
 
+	ahead  ahead
 	same   []record // of one instant
 	starts []record
 	points []record
@@ -62,8 +63,8 @@ func (n *nest) init(c *Collector) {
 	*n = nest{c: c, frameAt: map[frameKey]uint32{}, nodeAt: map[nodeKey]uint32{}, phases: map[Text]Text{}}
 }
 
-// record takes the next record in order.
-func (n *nest) record(r *record) error {
+// take takes the next record in order, of which a beginning may have its duration already.
+func (n *nest) take(r *record) error {
 	if !n.started || r.track != n.track || r.within != n.within {
 		if err := n.endTrack(); err != nil {
 			return err
@@ -127,21 +128,17 @@ func (n *nest) instant() error {
 	}
 	ends := n.same[:0]
 	n.starts, n.points = n.starts[:0], n.points[:0]
-	begins := false
 	for i := range n.same {
 		switch r := n.same[i]; r.kind {
 		case Complete, Begin:
 			n.starts = append(n.starts, r)
-			begins = begins || r.kind == Begin
 		case End:
 			ends = append(ends, r)
 		default:
 			n.points = append(n.points, r)
 		}
 	}
-	if !begins {
-		slices.SortStableFunc(n.starts, func(a, b record) int { return cmp.Compare(b.duration, a.duration) })
-	}
+	slices.SortStableFunc(n.starts, longerFirst)
 	if err := n.match(ends, n.starts); err != nil {
 		return err
 	}
@@ -152,6 +149,23 @@ func (n *nest) instant() error {
 	}
 	n.same = n.same[:0]
 	return nil
+}
+
+// longerFirst orders slices that begin together. A beginning whose end is not known lasts longest; of two that last as long the one that was begun is around the other.
+func longerFirst(a, b record) int {
+	lasts := func(r *record) int64 {
+		if r.duration < 0 {
+			return noEnd
+		}
+		return r.duration
+	}
+	if c := cmp.Compare(lasts(&b), lasts(&a)); c != 0 || a.kind == b.kind {
+		return c
+	}
+	if a.kind == Begin {
+		return -1
+	}
+	return 1
 }
 
 // match ends and begins what ends and begins at one instant.

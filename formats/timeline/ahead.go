@@ -1,0 +1,159 @@
+package timeline
+
+import "slices"
+
+// Where a slice that only begins and one that has its duration begin at one instant, which of them is around the other depends on an end that comes later. ahead
+// looks for it: it holds records of a track from such an instant on, until each beginning in it has its end or the others have passed theirs, and notes
+// in the records of beginnings how long they take. Each record is held once, and most only until the next instant.
+type ahead struct {
+	queue   []record
+	head    int   // of what was not handed on
+	current int   // where the instant begins that may not be whole
+	pending []int // beginnings without an end, counted among all that queue ever held; those in front of base+head are gone
+	base    int   // of queue[0]
+
+	instant int   // records of the instant at head, 0 while that is not known
+	waiting int   // its beginnings without an end
+	until   int64 // when the last of its slices with a duration ends
+}
+
+// lateMost is the number of ends of one instant that are held against names of beginnings in it.
+const lateMost = 64
+
+// mostAhead is the number of records that are held. Beyond it a beginning counts as longer than what begins with it.
+const mostAhead = 1 << 16
+
+// record takes the next record in order.
+func (n *nest) record(r *record) error {
+	a := &n.ahead
+	if len(a.queue) > 0 {
+		if last := &a.queue[len(a.queue)-1]; last.track != r.track || last.within != r.within {
+			if err := n.drain(true, r.start); err != nil {
+				return err
+			}
+		} else if last.start != r.start {
+			a.whole()
+			if err := n.drain(false, r.start); err != nil {
+				return err
+			}
+		}
+	}
+	if len(a.queue) == 0 && n.started && (r.track != n.track || r.within != n.within) {
+		a.pending = a.pending[:0]
+	}
+	if len(a.queue) == 0 && r.kind != Begin && r.kind != End {
+		return n.take(r)
+	}
+	a.queue = append(a.queue, *r)
+	return nil
+}
+
+// whole finds the ends of the instant that just became whole, by the rules by which match ends slices.
+func (a *ahead) whole() {
+	same := a.queue[a.current:]
+	ordered := slices.ContainsFunc(same, func(r record) bool { return r.kind == End && r.name == NoText })
+	names := func(r *record) bool {
+		b := a.innermost()
+		return b != nil && b.name == r.name
+	}
+	var late []int
+	for i := range same {
+		switch r := &same[i]; {
+		case r.kind == Begin:
+			a.pending = append(a.pending, a.base+a.current+i)
+			for k := 0; k < len(late); k++ { // an end that waited for its beginning
+				if names(&same[late[k]]) {
+					a.end(&same[late[k]])
+					late, k = slices.Delete(late, k, k+1), -1
+				}
+			}
+		case r.kind == End && !ordered && !names(r) && i+1 < len(same) && len(late) < lateMost:
+			late = append(late, i)
+		case r.kind == End:
+			a.end(r)
+		}
+	}
+	for _, i := range late {
+		a.end(&same[i])
+	}
+	a.current = len(a.queue)
+}
+
+// innermost is the last beginning without an end, nil where there is none or it is gone.
+func (a *ahead) innermost() *record {
+	if len(a.pending) == 0 || a.pending[len(a.pending)-1] < a.base+a.head {
+		return nil
+	}
+	return &a.queue[a.pending[len(a.pending)-1]-a.base]
+}
+
+// end gives the innermost beginning its duration.
+func (a *ahead) end(r *record) {
+	if b := a.innermost(); b != nil {
+		b.duration = r.start - b.start
+		if a.instant > 0 && a.pending[len(a.pending)-1] < a.base+a.head+a.instant {
+			a.waiting--
+		}
+	}
+	a.pending = a.pending[:max(0, len(a.pending)-1)]
+}
+
+// drain hands on what has to wait for nothing more, at the time of the record that comes next; or all of a track that ended.
+func (n *nest) drain(all bool, now int64) error {
+	a := &n.ahead
+	if all {
+		a.whole()
+	}
+	for a.head < a.current {
+		if a.instant == 0 {
+			n.look()
+		}
+		if !all && a.waiting > 0 && now < a.until && len(a.queue)-a.head < mostAhead {
+			break
+		}
+		for range a.instant {
+			if err := n.take(&a.queue[a.head]); err != nil {
+				return err
+			}
+			a.head++
+		}
+		a.instant, a.waiting = 0, 0
+	}
+	if a.head == len(a.queue) || a.head >= mostAhead {
+		a.shift()
+	}
+	if all {
+		a.pending = a.pending[:0]
+	}
+	return nil
+}
+
+// shift gives the place of what was handed on back.
+func (a *ahead) shift() {
+	a.queue = a.queue[:copy(a.queue, a.queue[a.head:])]
+	a.base, a.current, a.head = a.base+a.head, a.current-a.head, 0
+}
+
+// look finds what the instant at head has to wait for: nothing, unless slices of both kinds begin in it.
+func (n *nest) look() {
+	a := &n.ahead
+	at := &a.queue[a.head]
+	a.waiting, a.until = 0, at.start
+	if n.started && n.track == at.track && n.within == at.within {
+		for i := range n.same {
+			if r := &n.same[i]; r.start == at.start && r.kind == Complete {
+				a.until = max(a.until, r.end())
+			}
+		}
+	}
+	i := a.head
+	for ; i < a.current && a.queue[i].start == at.start; i++ {
+		switch r := &a.queue[i]; {
+		case r.kind == Complete:
+			a.until = max(a.until, r.end())
+		case r.kind == Begin && r.duration < 0:
+			a.waiting++
+		}
+	}
+	a.instant = i - a.head
+}

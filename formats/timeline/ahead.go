@@ -9,12 +9,18 @@ type ahead struct {
 	queue   []record
 	head    int   // of what was not handed on
 	current int   // where the instant begins that may not be whole
-	pending []int // beginnings without an end, counted among all that queue ever held; those in front of base+head are gone
+	pending []begun // beginnings without an end
 	base    int   // of queue[0]
 
 	instant int   // records of the instant at head, 0 while that is not known
 	waiting int   // its beginnings without an end
 	until   int64 // when the last of its slices with a duration ends
+}
+
+// begun is a beginning. Where it is counted among all that queue ever held; in front of base+head it is gone.
+type begun struct {
+	at   int
+	name Text
 }
 
 // lateMost is the number of ends of one instant that are held against names of beginnings in it.
@@ -53,14 +59,14 @@ func (a *ahead) whole() {
 	same := a.queue[a.current:]
 	ordered := slices.ContainsFunc(same, func(r record) bool { return r.kind == End && r.name == NoText })
 	names := func(r *record) bool {
-		b := a.innermost()
-		return b != nil && b.name == r.name
+		last := len(a.pending) - 1
+		return last >= 0 && a.pending[last].name == r.name
 	}
 	var late []int
 	for i := range same {
 		switch r := &same[i]; {
 		case r.kind == Begin:
-			a.pending = append(a.pending, a.base+a.current+i)
+			a.pending = append(a.pending, begun{a.base + a.current + i, r.name})
 			for k := 0; k < len(late); k++ { // an end that waited for its beginning
 				if names(&same[late[k]]) {
 					a.end(&same[late[k]])
@@ -79,23 +85,21 @@ func (a *ahead) whole() {
 	a.current = len(a.queue)
 }
 
-// innermost is the last beginning without an end, nil where there is none or it is gone.
-func (a *ahead) innermost() *record {
-	if len(a.pending) == 0 || a.pending[len(a.pending)-1] < a.base+a.head {
-		return nil
-	}
-	return &a.queue[a.pending[len(a.pending)-1]-a.base]
-}
-
 // end gives the innermost beginning its duration.
 func (a *ahead) end(r *record) {
-	if b := a.innermost(); b != nil {
-		b.duration = r.start - b.start
-		if a.instant > 0 && a.pending[len(a.pending)-1] < a.base+a.head+a.instant {
-			a.waiting--
-		}
+	last := len(a.pending) - 1
+	if last < 0 {
+		return
 	}
-	a.pending = a.pending[:max(0, len(a.pending)-1)]
+	i := a.pending[last].at - a.base
+	a.pending = a.pending[:last]
+	if i < a.head {
+		return
+	}
+	a.queue[i].duration = r.start - a.queue[i].start
+	if a.instant > 0 && i < a.head+a.instant {
+		a.waiting--
+	}
 }
 
 // drain hands on what has to wait for nothing more, at the time of the record that comes next; or all of a track that ended.

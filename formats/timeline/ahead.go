@@ -7,10 +7,12 @@ import "slices"
 // in the records of beginnings how long they take. Each record is held once, and most only until the next instant.
 type ahead struct {
 	queue   []record
-	head    int   // of what was not handed on
-	current int   // where the instant begins that may not be whole
+	head    int     // of what was not handed on
+	current int     // where the instant begins that may not be whole
 	pending []begun // beginnings without an end
-	base    int   // of queue[0]
+
+	ends, begins []int // of whole, behind current
+	base         int   // of queue[0]
 
 	instant int   // records of the instant at head, 0 while that is not known
 	waiting int   // its beginnings without an end
@@ -23,8 +25,8 @@ type begun struct {
 	name Text
 }
 
-// lateMost is the number of ends of one instant that are held against names of beginnings in it.
-const lateMost = 64
+// endsMost is the number of ends of one instant that are held against the names of what they may end. More is no trace of a program.
+const endsMost = 64
 
 // mostAhead is the number of records that are held. Beyond it a beginning counts as longer than what begins with it.
 const mostAhead = 1 << 16
@@ -54,35 +56,47 @@ func (n *nest) record(r *record) error {
 	return nil
 }
 
-// whole finds the ends of the instant that just became whole, by the rules by which match ends slices.
+// whole finds the ends of the instant that just became whole, by the rules by which instant and match end slices.
 func (a *ahead) whole() {
 	same := a.queue[a.current:]
-	ordered := slices.ContainsFunc(same, func(r record) bool { return r.kind == End && r.name == NoText })
-	names := func(r *record) bool {
-		last := len(a.pending) - 1
-		return last >= 0 && a.pending[last].name == r.name
-	}
-	var late []int
+	ordered := len(same) == 1 || slices.ContainsFunc(same, func(r record) bool { return r.kind == End && r.name == NoText })
+	a.ends, a.begins = a.ends[:0], a.begins[:0]
 	for i := range same {
 		switch r := &same[i]; {
+		case r.kind == Begin && ordered:
+			a.begin(r, i)
 		case r.kind == Begin:
-			a.pending = append(a.pending, begun{a.base + a.current + i, r.name})
-			for k := 0; k < len(late); k++ { // an end that waited for its beginning
-				if names(&same[late[k]]) {
-					a.end(&same[late[k]])
-					late, k = slices.Delete(late, k, k+1), -1
-				}
-			}
-		case r.kind == End && !ordered && !names(r) && i+1 < len(same) && len(late) < lateMost:
-			late = append(late, i)
-		case r.kind == End:
+			a.begins = append(a.begins, i)
+		case r.kind == End && (ordered || len(a.ends) == endsMost):
 			a.end(r)
+		case r.kind == End:
+			a.ends = append(a.ends, i)
 		}
 	}
-	for _, i := range late {
+	fits := func(i int) bool {
+		last := len(a.pending) - 1
+		return last >= 0 && a.pending[last].name == same[i].name
+	}
+	for begins := a.begins; ; {
+		if k := slices.IndexFunc(a.ends, fits); k >= 0 {
+			a.end(&same[a.ends[k]])
+			a.ends = slices.Delete(a.ends, k, k+1)
+			continue
+		}
+		if len(begins) == 0 {
+			break
+		}
+		a.begin(&same[begins[0]], begins[0])
+		begins = begins[1:]
+	}
+	for _, i := range a.ends {
 		a.end(&same[i])
 	}
 	a.current = len(a.queue)
+}
+
+func (a *ahead) begin(r *record, i int) {
+	a.pending = append(a.pending, begun{a.base + a.current + i, r.name})
 }
 
 // end gives the innermost beginning its duration.

@@ -8,7 +8,7 @@
 // The rules are the same whatever order events came in:
 //
 //   - Events of a track are looked at by time. At one instant ends come before beginnings, unless only a beginning at the same instant has the
-//     end's name; longer slices begin first; instants come last. Where an end has no name, the order of the trace decides: nothing else says what it ends.
+//     end's name; longer slices begin first, whether they have a duration or an end further on in the trace; instants come last. Where an end has no name, the order of the trace decides: nothing else says what it ends.
 //   - An end belongs to the innermost open beginning, as the trace formats say; where their names differ, that is counted and nothing is repaired.
 //   - A slice lies within another if it ends no later, or by no more than Tolerance, since producers round beginnings and durations on their own. A slice
 //     that ends later is beside the one it overlaps, and counted.

@@ -308,6 +308,10 @@ func (n *nest) end(e *record) error {
 		n.c.count.Unbegun++
 		return nil
 	}
+	// What ended at this instant below another end of it is innermost only now.
+	if err := n.expire(e.start); err != nil {
+		return err
+	}
 	o := &n.stack[i]
 	if e.name != NoText && e.name != o.name {
 		n.c.count.Misnamed++

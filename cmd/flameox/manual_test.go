@@ -102,8 +102,28 @@ EOT
 git add -A && git commit -qm old && git worktree add -q old -b old && echo >> bench_sums.py && git commit -qam new && git worktree add -q new -b new &&
 flameox compare . -profile variants -suite bench_sums.py -rounds 3 -run-key nightly`
 
+// measured are results of one benchmark at two revisions and under three kernels: their series begin with 3021551f and 9bb8, and the third is not stored yet.
+const measured = `result() { # KERNEL REVISION VALUE
+cat <<EOR
+{"schema_version":5,"producer":{"name":"benchx/gbench-adapter","version":"1","mapping_version":"1"},"ingest_key":"nightly:BM_Sum:wall-time-$1-$2","attempt_key":"attempt-$1-$2","project":"demo",
+"source":{"uri":"https://example.org/demo","type":"git"},"revision":{"key":"$2"},
+"benchmark":{"source":{"uri":"https://example.org/demo","type":"git"},"revision":{"key":"$2"}},
+"coordinates":{"workload":{"name":"BM_Sum","parameters":{"size":"1000"}},"subject":{"name":"demo","components":[{"role":"primary"}],"configuration":{"build_type":"Release"}},
+"quantity":{"name":"wall-time","unit":"s","direction":"lower-is-better"},
+"comparison_context":{"harness":{"name":"google-benchmark"},"protocol":{"calibration":{"mode":"adaptive","minimum_sample_seconds":0.5},"repetitions":{"mode":"fixed","levels":[{"unit":"repetition","n":5}]},"warmup":{"mode":"none"}}},
+"environment":{"schema":"machine/v1","identity":{"runner":"host","cpu":"X","cores":2},"system":{"os":"Linux","kernel":"$1"}}},
+"measurement":{"status":"success","observations":[$3]},
+"provenance":{"run_key":"nightly","started_at":"2026-01-02T03:04:05Z","subject_dirty":"unknown","benchmark_dirty":"unknown"}}
+EOR
+}
+d=results/bench-20260102T030405Z
+mkdir -p $d && result 6.8 1f0c9a2 1.5 > $d/a.json && result 6.8 2b7e151 1.6 > $d/b.json && result 6.9 1f0c9a2 1.4 > $d/c.json && result 6.10 3c6ef37 1.4 > result.json`
+
+// stored is measured, and ingested.
+const stored = measured + " && flameox ingest results/bench-20260102T030405Z result.json"
+
 // pyperf are the commands whose examples run benchmarks of Python.
-var pyperf = []string{"flameox bench", "flameox compare"}
+var pyperf = []string{"flameox bench", "flameox compare", "flameox run"}
 
 // withPyperf puts an interpreter that has pyperf first on the PATH.
 func withPyperf(t *testing.T, env []string) []string {
@@ -136,6 +156,12 @@ var before = map[string]string{
 	"flameox unpin":         "flameox pin 'capture.gobench.*'",
 	"flameox lock":          pythonLock,
 
+	"flameox ingest":          measured,
+	"flameox series":          stored,
+	"flameox series diff":     stored,
+	"flameox history":         stored,
+	"flameox head":            stored,
+	"flameox run":             benchmarks + " && flameox bench bench_sums.py -run-key once -no-ingest && cp results/once/orders/order.json .",
 	"flameox bench":           benchmarks,
 	"flameox compare":         benchmarks,
 	"flameox config":          "rm flameox.hcl",

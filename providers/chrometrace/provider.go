@@ -28,7 +28,7 @@ type Provider struct{}
 func (Provider) Name() string { return "chrometrace" }
 
 // Version is that of the rows.
-func (Provider) Version() int { return 2 }
+func (Provider) Version() int { return 3 }
 
 // Doc is one sentence.
 func (Provider) Doc() string { return "traces in Chrome's Trace Event Format, plain or compressed" }

@@ -2,14 +2,29 @@ package gobench
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
+
+	"github.com/flameox/flameox/formats/jsonscan"
 )
 
 // event takes one line of go test -json.
 func (l *lines) event(line []byte) {
 	var e struct{ Action, Package, Output string }
-	if err := json.Unmarshal(line, &e); err != nil {
+	r := jsonscan.New(line)
+	r.Object(func(name []byte) {
+		switch string(name) {
+		case "Action":
+			e.Action = r.Text()
+		case "Package":
+			e.Package = r.Text()
+		case "Output":
+			e.Output = r.Text()
+		default:
+			r.Skip()
+		}
+	})
+	r.End()
+	if err := r.Err(); err != nil {
 		l.err = &refusal{"json_unreadable", fmt.Sprintf("line %d is not an event of `go test -json`: %v", l.line, err)}
 		return
 	}

@@ -27,7 +27,7 @@ type Provider struct{}
 func (Provider) Name() string { return "perfetto" }
 
 // Version is that of the rows.
-func (Provider) Version() int { return 1 }
+func (Provider) Version() int { return 2 }
 
 // Doc is one sentence.
 func (Provider) Doc() string {

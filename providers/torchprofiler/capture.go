@@ -38,7 +38,7 @@ type Provider struct{}
 func (Provider) Name() string { return "torchprofiler" }
 
 // Version is that of the rows.
-func (Provider) Version() int { return 1 }
+func (Provider) Version() int { return 2 }
 
 // Doc is one sentence.
 func (Provider) Doc() string { return "traces of PyTorch programs by torch.profiler" }

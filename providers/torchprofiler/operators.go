@@ -1,13 +1,13 @@
 package torchprofiler
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/flameox/flameox/evidence"
 	"github.com/flameox/flameox/formats/chrometrace"
+	"github.com/flameox/flameox/formats/jsonscan"
 	"github.com/flameox/flameox/formats/profile"
 	"github.com/flameox/flameox/formats/timeline"
 	"github.com/flameox/flameox/internal/pattern"
@@ -182,15 +182,25 @@ func rank(o *evidence.Operator) string {
 
 // about takes what the trace's other members say of it.
 func (o *operators) about(t *chrometrace.Summary) {
-	var d struct {
-		Rank  *int64 `json:"rank"`
-		World *int64 `json:"world_size"`
-	}
-	if b := t.Members["distributedInfo"]; b == nil || json.Unmarshal(b, &d) != nil || d.Rank == nil {
+	var rank, world *int64
+	r := jsonscan.New(t.Members["distributedInfo"])
+	r.Object(func(name []byte) {
+		switch string(name) {
+		case "rank":
+			n := r.Int()
+			rank = &n
+		case "world_size":
+			n := r.Int()
+			world = &n
+		default:
+			r.Skip()
+		}
+	})
+	if r.Err() != nil || rank == nil { // also where a name stands twice: a rank is no guess
 		o.rankless++
 		return
 	}
-	o.rank, o.world = d.Rank, d.World
+	o.rank, o.world = rank, world
 }
 
 func (o *operators) limitations() (list []evidence.Limitation) {
@@ -201,7 +211,7 @@ func (o *operators) limitations() (list []evidence.Limitation) {
 		list = append(list, evidence.Limitation{Code: LaunchesUnknown, Text: fmt.Sprintf("%d events of devices belong to operators beyond those that memory holds; device_ns and launches are without them", o.lost)})
 	}
 	if o.rankless > 0 {
-		list = append(list, evidence.Limitation{Code: Rankless, Text: "the trace does not say which rank of a distributed run it is of: it has no distributedInfo, as of a run in one process"})
+		list = append(list, evidence.Limitation{Code: Rankless, Text: "the trace does not say which rank of a distributed run it is of: it has no distributedInfo that says one, as of a run in one process"})
 	}
 	return list
 }

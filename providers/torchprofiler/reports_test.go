@@ -18,6 +18,7 @@ func TestATraceWithoutARankIsWhole(t *testing.T) { // facebookresearch/HolisticT
 	kernel := x("kernel", "k", 5, 5, `"External id": 1`)
 	for name, members := range map[string]string{
 		"none": "", "null": `"distributedInfo": null,`, "empty": `"distributedInfo": {},`, "of one process": `"distributedInfo": {"backend": "nccl", "world_size": 1},`,
+		"two ranks": `"distributedInfo": {"rank": 0, "rank": 1},`, "a rank of another name": `"distributedInfo": {"RANK": 0},`,
 		"a rank that is text": `"distributedInfo": {"rank": "0"},`, "a list": `"distributedInfo": [0],`,
 	} {
 		out, tables := extract(t, trace(members, x("cpu_op", "aten::mm", 1, 9, `"External id": 1`), kernel))

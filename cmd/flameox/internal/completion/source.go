@@ -70,6 +70,8 @@ func (e *experiment) Named(placeholder, prefix string, before []string) ([]Candi
 		return e.commands(before), true
 	case "PROVIDER":
 		return readers(), true
+	case "FILEFORMAT":
+		return formats(), true
 	}
 	return nil, false
 }
@@ -178,6 +180,14 @@ func tables() (out []Candidate) {
 func readers() (out []Candidate) {
 	for _, p := range cmdline.Providers().All() {
 		out = append(out, Candidate{p.Name(), p.Doc()})
+	}
+	return out
+}
+
+// formats are those that a file may be imported as.
+func formats() (out []Candidate) {
+	for _, f := range cmdline.Providers().Formats() {
+		out = append(out, Candidate{f.Name, f.MediaType})
 	}
 	return out
 }

@@ -50,7 +50,7 @@ func Command() *cli.Command {
 			"  flameox import old.txt\n" +
 			"  flameox import old.txt -name before -write",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Usage: "the file is of `FORMAT`, whatever it looks like"},
+			&cli.StringFlag{Name: "format", Usage: "the file is of `FILEFORMAT`, whatever it looks like"},
 			&cli.StringFlag{Name: "media-type", Usage: "the file was sent as `TYPE`, such as application/x-protobuf"},
 			&cli.StringFlag{Name: "name", Usage: "call the blocks `NAME`; after the file where it is not given"},
 			&cli.BoolFlag{Name: "write", Usage: "add the blocks to flameox.hcl"},

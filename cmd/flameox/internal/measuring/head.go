@@ -17,7 +17,7 @@ func Head() *cli.Command {
 	return &cli.Command{
 		Name: "head", Usage: "show the latest results of the store",
 		Description: "The newest result comes first, in the order in which they were taken in.\n\n" +
-			"Examples:\n  flameox head -n 20\n  flameox head -workload Take -table",
+			"Examples:\n  flameox head -n 20\n  flameox head -workload Sum -table",
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "n", Value: 10, Usage: "the newest `N`"},
 			&cli.StringFlag{Name: "project", Usage: "only results of `PROJECT`, as the store files them: of one without a project local/ and its machine"},

@@ -47,7 +47,7 @@ func Series() *cli.Command {
 	return &cli.Command{
 		Name: "series", Usage: "list the histories of the store",
 		Description: "Results belong to one series where everything agrees that the identity policy matches; a series is that, and how one number is made of an attempt. `series diff` says why two are two.\n\n" +
-			"Examples:\n  flameox series -workload Take\n  flameox series diff 3021551f 77ab",
+			"Examples:\n  flameox series -workload Sum\n  flameox series diff 3021551f 9bb8",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "workload", Usage: "only those whose benchmark's name contains `TEXT`"},
 			&cli.StringFlag{Name: "quantity", Usage: "only those of the quantity `NAME`"},
@@ -153,7 +153,7 @@ func seriesDiff() *cli.Command {
 	return &cli.Command{
 		Name: "diff", Usage: "say which facts make two series two", ArgsUsage: "SERIES SERIES",
 		Description: "The latest results of both are compared by the facts that the identity policy matches.\n\n" +
-			"Examples:\n  flameox series diff 3021551f 77ab",
+			"Examples:\n  flameox series diff 3021551f 9bb8",
 		Flags: []cli.Flag{policyFlag, &cli.BoolFlag{Name: "json", Usage: "print JSON"}},
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 2 {

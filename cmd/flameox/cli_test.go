@@ -8,5 +8,6 @@ import (
 
 // Every command takes flags before and after positionals, honours --, and never splits at commas.
 func TestEveryCommandReadsItsArgumentsTheSameWay(t *testing.T) {
-	flagstest.Check(t, newApp)
+	// The name that a comparison gives to what varies is older than the trace of flameox itself.
+	flagstest.Check(t, newApp, "compare -profile")
 }

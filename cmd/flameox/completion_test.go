@@ -98,7 +98,7 @@ func TestBashIsOfferedWhatMayStandAtTheCursor(t *testing.T) {
 		{"flameox artifacts build.tool stdo", "stdout"},
 		{"flameox schema cap", "capture"},
 		{"flameox schema capture pp", "pprof"},
-		{"flameox nonsense x -", "-C -no-color -ascii -help"},
+		{"flameox nonsense x -", "-C -no-color -ascii -profile -help"},
 		{"flameox query SEL", ""},
 		{"flameox " + completion.Hidden[:4], ""},
 	} {

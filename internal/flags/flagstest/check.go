@@ -16,8 +16,8 @@ import (
 // Check walks every command of the app that newApp makes and fails t for each that breaks a promise of
 // internal/flags: flags before and after positionals, all four spellings, values that start with a dash, bool flags
 // without a value, whole list elements, --, numbers, help, unknown flags. It also fails for two flags of one
-// name on the way to a command and for a flag or a command without a usage text. newApp must return a fresh app each time.
-func Check(t *testing.T, newApp func() *cli.App) {
+// name on the way to a command, but for those that shadows lists as "command -flag", where the command's own is meant, and for a flag or a command without a usage text. newApp must return a fresh app each time.
+func Check(t *testing.T, newApp func() *cli.App, shadows ...string) {
 	t.Helper()
 	app := newApp()
 	app.Setup()
@@ -28,7 +28,10 @@ func Check(t *testing.T, newApp func() *cli.App) {
 			if c.Usage == "" {
 				t.Errorf("command %s has no usage text", strings.Join(path, " "))
 			}
-			checkNames(t, strings.Join(path, " "), append(slices.Clone(outer), c.Flags...))
+			name := strings.Join(path, " ")
+			checkNames(t, name, append(slices.DeleteFunc(slices.Clone(outer), func(f cli.Flag) bool {
+				return slices.Contains(shadows, name+" -"+f.Names()[0])
+			}), c.Flags...))
 			if c.SkipFlagParsing {
 				return
 			}

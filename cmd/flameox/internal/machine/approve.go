@@ -61,7 +61,7 @@ func approve() *cli.Command {
 			"as you do. So read it first. Approved are its name, its version and its bytes; it is asked for the first two, contained, and any change takes the approval\n" +
 			"away. The approval is yours, in your configuration folder: another user, or a clone, has none.\n\n" +
 			"Examples:\n  flameox providers approve -help",
-		Flags: append([]cli.Flag{&cli.StringFlag{Name: "sha256", Usage: "refuse a program that does not have this `DIGEST`, such as one that was published"}}, cmdline.VarFlags...),
+		Flags: []cli.Flag{&cli.StringFlag{Name: "sha256", Usage: "refuse a program that does not have this `DIGEST`, such as one that was published"}},
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {
 				return flags.Usage(c, "providers approve takes the name of one adapter")

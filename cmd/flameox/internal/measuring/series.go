@@ -154,7 +154,6 @@ func seriesDiff() *cli.Command {
 		Name: "diff", Usage: "say which facts make two series two", ArgsUsage: "SERIES SERIES",
 		Description: "The latest results of both are compared by the facts that the identity policy matches.\n\n" +
 			"Examples:\n  flameox series diff 3021551f 9bb8",
-		Flags: []cli.Flag{policyFlag, &cli.BoolFlag{Name: "json", Usage: "print JSON"}},
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 2 {
 				return misused(c, "series diff takes two series, each by the beginning of its fingerprint")

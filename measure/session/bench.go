@@ -87,5 +87,10 @@ func (j Joining) check() (map[string]string, error) {
 
 // Run measures the order. What was delivered stays whatever the error is.
 func (b *Benching) Run(ctx context.Context, h *Host) (*runner.Ran, error) {
+	release, err := h.alone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	return b.Settings.run(ctx, h, b.Side, b.order, b.file)
 }

@@ -162,21 +162,45 @@ func (c *Comparing) Request() comparison.Request {
 // Run measures all rounds. What was delivered stays whatever the error is, which names the round and the side.
 func (c *Comparing) Run(ctx context.Context, h *Host) error {
 	for round := range c.Rounds {
-		for i, side := range c.sides {
-			slot := 2*round + i
-			if h.Log != nil {
-				h.Log("round %d of %d: %s", round+1, c.Rounds, c.called(i))
-			}
-			order, err := c.Settings.order(side, c.filters[i], round, slot)
-			if err != nil {
-				return err
-			}
-			if _, err := c.Settings.run(ctx, h, side, order, fmt.Sprintf("order-%04d.json", slot)); err != nil {
-				return &StoppedError{Round: round, Rounds: c.Rounds, Side: c.called(i), Measured: slot, RunKey: c.Settings.RunKey, Err: err}
-			}
+		if err := c.round(ctx, h, round); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// round measures both sides of a round with nothing else between them: they are a pair because what the machine does meanwhile hits both.
+func (c *Comparing) round(ctx context.Context, h *Host, round int) error {
+	stopped := func(i int, err error) error {
+		return &StoppedError{Round: round, Rounds: c.Rounds, Side: c.called(i), Measured: 2*round + i, RunKey: c.Settings.RunKey, Err: err}
+	}
+	release, err := h.alone(ctx)
+	if err != nil {
+		return stopped(0, err)
+	}
+	defer release()
+	for i, side := range c.sides {
+		slot := 2*round + i
+		if h.Log != nil {
+			h.Log("round %d of %d: %s", round+1, c.Rounds, c.called(i))
+		}
+		order, err := c.Settings.order(side, c.filters[i], round, slot)
+		if err != nil {
+			return err
+		}
+		if _, err := c.Settings.run(ctx, h, side, order, fmt.Sprintf("order-%04d.json", slot)); err != nil {
+			return stopped(i, err)
+		}
+	}
+	return nil
+}
+
+// alone waits until nothing else is measured on the machine.
+func (h *Host) alone(ctx context.Context) (release func(), err error) {
+	if h.Alone == nil {
+		return func() {}, nil
+	}
+	return h.Alone(ctx)
 }
 
 // called names a side for people.
@@ -217,19 +241,12 @@ func (e *StoppedError) Error() string {
 // Unwrap is why.
 func (e *StoppedError) Unwrap() error { return e.Err }
 
-// run writes an order, runs it, and delivers what it left.
+// run writes an order, runs it, and delivers what it left. Nothing else is measured meanwhile: the caller has seen to that.
 func (s *Settings) run(ctx context.Context, h *Host, side *Side, order map[string]any, file string) (*runner.Ran, error) {
 	text, err := ijson.Canonical(order)
 	if err != nil {
 		return nil, err
 	}
-	release := func() {}
-	if h.Alone != nil {
-		if release, err = h.Alone(ctx); err != nil {
-			return nil, err
-		}
-	}
-	defer release()
 	path := filepath.Join(s.Out, "orders", file)
 	made := absent(filepath.Dir(path))
 	if err := write(path, append(text, '\n')); err != nil {

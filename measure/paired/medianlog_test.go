@@ -9,15 +9,26 @@ import (
 	"testing"
 )
 
+// scipy is a Python that has SciPy, installed for the test where none has.
+func scipy(t *testing.T) string {
+	t.Helper()
+	for _, python := range []string{os.Getenv("FLAMEOX_SCIPY_PYTHON"), "python3"} {
+		if python != "" && exec.Command(python, "-c", "import scipy.stats").Run() == nil {
+			return python
+		}
+	}
+	venv := t.TempDir() + "/venv"
+	for _, argv := range [][]string{{"python3", "-m", "venv", "--without-pip", venv}, {"python3", "-m", "pip", "--python", venv + "/bin/python", "install", "--quiet", "--disable-pip-version-check", "scipy"}} {
+		if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
+			t.Skipf("SciPy cannot be installed; name a Python that has it in FLAMEOX_SCIPY_PYTHON: %v\n%s", err, out)
+		}
+	}
+	return venv + "/bin/python"
+}
+
 // The BCa edges, the t interval and the p-values are those of SciPy for the same numbers.
 func TestIntervalsAreThoseOfSciPy(t *testing.T) {
-	python := os.Getenv("FLAMEOX_SCIPY_PYTHON")
-	if python == "" {
-		python = "python3"
-	}
-	if err := exec.Command(python, "-c", "import scipy.stats").Run(); err != nil {
-		t.Skip("no Python with SciPy: pip install scipy, or name one in FLAMEOX_SCIPY_PYTHON")
-	}
+	python := scipy(t)
 	type problem struct {
 		D    []float64
 		Boot []float64

@@ -64,7 +64,7 @@ check:
 # DuckDB are left out of the second run: compiling those for it takes longer than all other tests together.
 test:
 	cd examples/quickstart && $(GO) test ./...
-	racy=$$(./.ci/race-packages) && $(GO) run ./internal/testsum ./... -- -race $$racy
+	racy=$$(./.ci/race-packages) && $(GO) run ./internal/testsum -timeout=30m ./... -- -timeout=30m -race $$racy
 
 # Ratios against named baselines, taken in one run. Wants a quiet machine. What is not installed is skipped and said: ninja (Debian: ninja-build),
 # snakemake, wrk, tofu; DVC is installed into the user's caches. FULL=-full adds 10,000 and 100,000 instances.

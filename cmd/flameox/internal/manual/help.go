@@ -112,6 +112,9 @@ func Help(p, program *Page) string {
 		if !p.program() {
 			var heads []string
 			for _, o := range program.Options[:len(program.Options)-1] { // -help is listed already
+				if slices.ContainsFunc(p.Options, func(own Option) bool { return own.Names[0] == o.Names[0] }) {
+					continue // the command's own is meant there
+				}
 				heads = append(heads, o.Head())
 			}
 			b.WriteString("\n")

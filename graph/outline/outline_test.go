@@ -185,9 +185,7 @@ func FuzzDecode(f *testing.F) {
 		p.Summary()
 		p.Started()
 		if doc, ok := p.Document(); ok {
-			if _, err := json.Marshal(doc); err != nil {
-				t.Skip() // times and texts are not checked
-			}
+			_, _ = json.Marshal(doc) // it may fail, since times and texts are not checked, and must not panic
 		}
 	})
 }

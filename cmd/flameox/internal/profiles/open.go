@@ -222,7 +222,7 @@ func (o *Opened) Of() Of {
 	d := Of{
 		Run: o.Record.Run, Address: o.Record.Address, Host: o.Record.Host.Name, Started: o.Record.Started.UTC(), Extraction: o.Extraction.Run,
 		Provider: o.Provider, Producer: o.Extraction.Producer, Metric: o.Metric, Total: o.Total, State: o.Extraction.State,
-		Limitations: slices.Concat([]cache.Note{}, o.Record.Limitations, o.Extraction.Limitations),
+		Limitations: once(o.Record.Limitations, o.Extraction.Limitations),
 	}
 	if d.Producer == "" {
 		d.Producer = o.Record.Producer
@@ -260,4 +260,15 @@ func frame(values []callgraph.Value, name string) (callgraph.Value, error) {
 		text += fmt.Sprintf("\n  (%d more)", more)
 	}
 	return callgraph.Value{}, errors.New(fmt.Sprintf("%d frames are called like %q; give a whole name, or the beginning of an identity:", len(found), name) + text)
+}
+
+// once is every note of the lists, in their order and each a single time: what a validator found of a payload, its extractor finds again.
+func once(lists ...[]cache.Note) []cache.Note {
+	out := []cache.Note{}
+	for _, n := range slices.Concat(lists...) {
+		if !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
 }
